@@ -1,0 +1,53 @@
+# Everything a person or CI does here; `make` alone lists it.
+# Each target sets up what it needs: Python 3.11 or newer and make are all that must be there.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+
+BIN := .venv/bin
+PYTEST_ARGS ?=
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+.PHONY: serve
+serve: venv-runtime ## serve on 127.0.0.1:8000 with a demo tenant (SQLite under instance/)
+	@exec $(BIN)/restante serve --demo
+
+.PHONY: test
+test: venv ## the whole suite on SQLite, MariaDB and MySQL; PYTEST_ARGS="-k claim" narrows it
+	@exec $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: venv
+venv: ## the environment for development, in .venv
+	@sh deploy/bootstrap.sh dev
+
+.PHONY: venv-runtime
+venv-runtime:
+	@sh deploy/bootstrap.sh runtime
+
+.PHONY: lint
+lint: venv ## ruff (rules and format), mypy, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: venv ## let ruff format the code and mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: ci
+ci: lint test ## what CI runs: lint, types, import rules, then the tests
+
+.PHONY: lock
+lock: ## resolve the dependencies anew into the two locks
+	sh deploy/lock.sh
+
+.PHONY: clean
+clean: ## remove the environment and caches (instance/ stays)
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
