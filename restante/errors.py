@@ -1,0 +1,96 @@
+"""Everything Restante refuses, as one tree. A class's docstring is its message.
+
+No status codes here: `blueprints/problems.py` has the table that maps a class to its problem.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RestanteError(Exception):
+    """Restante could not do that."""
+
+    def __init__(self, detail: str | None = None, **members: Any) -> None:
+        self.detail = detail or (type(self).__doc__ or "").strip().splitlines()[0]
+        self.members = members
+        super().__init__(self.detail)
+
+
+class ValidationFailed(RestanteError):
+    """The request has members that are missing, unknown or out of range."""
+
+    @classmethod
+    def at(cls, pointer: str, detail: str) -> ValidationFailed:
+        """One fault, at a JSON pointer (RFC 6901) into the body, or the name of a parameter."""
+        return cls(errors=[{"pointer": pointer, "detail": detail}])
+
+
+class NotFound(RestanteError):
+    """There is nothing of that name here."""
+
+
+class InsufficientScope(RestanteError):
+    """The token lacks a scope that this needs."""
+
+    def __init__(self, required_scope: str) -> None:
+        super().__init__(f"This needs the scope {required_scope}.", required_scope=required_scope)
+
+
+class StaleClaim(RestanteError):
+    """The claim named is not the current one, or its lease is over: nothing was changed."""
+
+    def __init__(self, reason: str, current_generation: int) -> None:
+        super().__init__(reason=reason, current_generation=current_generation)
+
+
+class EventFinal(RestanteError):
+    """The event is completed, cancelled or expired: there is nothing left to cancel."""
+
+
+class CursorGone(RestanteError):
+    """The history this cursor was read from is gone: fetch the state and go on from there."""
+
+
+class RecipientRefused(RestanteError):
+    """A recipient is unknown, removed or without the project."""
+
+
+class InboxFull(RestanteError):
+    """A recipient has too much waiting: nothing was written."""
+
+
+class PayloadTooLarge(RestanteError):
+    """The payload, or the sum of payloads of this call, is too large."""
+
+
+class IdempotencyKeyReused(RestanteError):
+    """This idempotency key was used with another request."""
+
+
+class IdempotencyInFlight(RestanteError):
+    """The first request with this idempotency key is still running: repeat in a moment."""
+
+
+class PageTokenInvalid(RestanteError):
+    """The page token is not one that was given out for this list."""
+
+
+class RateLimited(RestanteError):
+    """Too many requests: wait as long as Retry-After says."""
+
+    def __init__(self, detail: str | None = None, *, retry_after_seconds: int) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Overloaded(RestanteError):
+    """No database slot was free within a second: nothing was done, repeat it."""
+
+
+class OutcomeUnknown(RestanteError):
+    """The connection broke during COMMIT: repeat with the same key, claim_id or generation."""
+
+
+class UnsupportedDatabase(RestanteError):
+    """This database cannot keep Restante's promises."""

@@ -1,0 +1,73 @@
+"""Who is calling and what that lets him do now: permission is a value that verbs take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from restante.errors import InsufficientScope
+from restante.identity.scopes import ProjectScope, Scope, TenantScope, Verb
+from restante.storage.ids import Prefix, encode_id
+
+
+class PrincipalKind(StrEnum):
+    """Machines that call; operators come with their own sessions."""
+
+    AGENT = "agent"
+    SERVICE = "service"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project as the engine needs it. `holds`: a quarantined head holds its ordering key."""
+
+    id: bytes
+    slug: str
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An authenticated caller. `scopes`: those of its token that its grants still give.
+
+    `projects`: every project of the tenant by slug, so that a scope can be turned into ids.
+    """
+
+    tenant_id: bytes
+    kind: PrincipalKind
+    id: bytes
+    name: str
+    scopes: frozenset[Scope]
+    projects: Mapping[str, Project] = field(repr=False)
+    signed: bool = False
+
+    @property
+    def public_id(self) -> str:
+        """`agt_…` or `svc_…`."""
+        return encode_id(Prefix.AGENT if self.kind is PrincipalKind.AGENT else Prefix.SERVICE, self.id)
+
+    def has(self, scope: TenantScope) -> bool:
+        """Does it hold this tenant scope?"""
+        return scope in self.scopes
+
+    def covered(self, verb: Verb) -> tuple[Project, ...]:
+        """The projects for which it has the verb, by slug; all of them for tenant:events:publish."""
+        if verb is Verb.PUBLISH and TenantScope.EVENTS_PUBLISH in self.scopes:
+            return tuple(self.projects[slug] for slug in sorted(self.projects))
+        slugs = {s.project for s in self.scopes if isinstance(s, ProjectScope) and s.verb is verb}
+        return tuple(self.projects[slug] for slug in sorted(slugs & self.projects.keys()))
+
+    def require_any(self, verb: Verb) -> tuple[Project, ...]:
+        """The covered projects; InsufficientScope where there is none."""
+        covered = self.covered(verb)
+        if not covered:
+            raise InsufficientScope(f"agent:<project>:{verb}")
+        return covered
+
+    def require(self, verb: Verb, slug: str) -> Project:
+        """The project named, or InsufficientScope, whether or not that project exists."""
+        for project in self.covered(verb):
+            if project.slug == slug:
+                return project
+        raise InsufficientScope(f"agent:{slug}:{verb}")

@@ -1,0 +1,54 @@
+"""Rings: what a transaction has made claimable, for whom. Written with it, heard after it.
+
+The row in `wake` tells other hosts (tailer.py); the callback after the commit tells this process.
+A rolled-back transaction rings nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from restante.storage.clock import utc_now
+from restante.storage.tables.signals import wake
+from restante.storage.transaction import after_commit, before_commit
+
+ON_RING = "restante.on_ring"
+"""Key of `session.info`: what to call with the rings of a committed transaction."""
+
+_RINGS = "restante.rings"
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Something of the project is claimable; `head`: the inbox's, where it is known."""
+
+    recipient_id: bytes
+    project_id: bytes
+    head: int | None = None
+
+
+def ring(session: Session, recipient_id: bytes, project_id: bytes, *, head: int | None = None) -> None:
+    """Ring for this inbox and project when the transaction commits (once, however often asked)."""
+    rings: dict[tuple[bytes, bytes], Ring] = session.info.setdefault(_RINGS, {})
+    known = rings.get((recipient_id, project_id))
+    if known is None or (head or 0) > (known.head or 0):
+        rings[recipient_id, project_id] = Ring(recipient_id, project_id, head)
+    before_commit(session, _write)
+
+
+def _write(session: Session) -> None:
+    rings: list[Ring] = list(session.info.pop(_RINGS, {}).values())
+    session.connection().execute(
+        insert(wake).values(rung_at=utc_now()),
+        [
+            {"recipient_id": r.recipient_id, "project_id": r.project_id, "head": r.head}
+            for r in sorted(rings, key=lambda r: (r.recipient_id, r.project_id))
+        ],
+    )
+    tell: Callable[[Sequence[Ring]], None] | None = session.info.get(ON_RING)
+    if tell is not None:
+        after_commit(session, lambda: tell(rings))

@@ -1,0 +1,56 @@
+"""The database's clock, the only one that decides anything.
+
+`NOW(6)` is the time at which its statement began, on MySQL and MariaDB alike: read it by a
+statement after the one that took the lock, or in a locking statement that never waits.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.expression import FunctionElement
+
+from restante.storage.base import Instant
+
+OFFSET = "restante.clock_offset"
+"""Key of `session.info`: a timedelta added to the clock, so that tests can pass time."""
+
+
+class utc_now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function it is
+    """The time at which the statement began: UTC, with microseconds."""
+
+    type = Instant
+    inherit_cache = True
+
+
+@compiles(utc_now)
+def _on_servers(element: utc_now, compiler: Any, **kw: Any) -> str:
+    return "UTC_TIMESTAMP(6)"
+
+
+@compiles(utc_now, "sqlite")
+def _on_sqlite(element: utc_now, compiler: Any, **kw: Any) -> str:
+    return "restante_now()"
+
+
+def process_now() -> str:
+    """SQLite's clock is that of its process; as text, as SQLite keeps instants."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def offset(session: Session) -> timedelta:
+    """What to add to an instant the database gave."""
+    return session.info.get(OFFSET, timedelta(0))
+
+
+def database_now(session: Session) -> datetime:
+    """The database's time, read by a statement of its own."""
+    now: datetime = session.connection().execute(_NOW).scalar_one()
+    return now + offset(session)
+
+
+_NOW = select(utc_now())

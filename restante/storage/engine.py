@@ -1,0 +1,73 @@
+"""Engines: MySQL, MariaDB or SQLite, each connection set the same way."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import InternalError
+
+from restante.storage.clock import process_now
+
+LOCK_WAIT_SECONDS = 5
+SLOT_WAIT_SECONDS = 1
+
+
+def make_engine(url: str, *, slots: int = 10, read_timeout_seconds: int = 30) -> Engine:
+    """An engine on `url` with at most `slots` connections.
+
+    `mysql://` and `mariadb://` are driven by PyMySQL (cooperative under gevent).
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(url)
+    parsed = parsed.set(drivername="mysql+pymysql").update_query_dict({"charset": "utf8mb4"})
+    engine = create_engine(
+        parsed,
+        isolation_level="READ COMMITTED",
+        pool_size=slots,
+        max_overflow=0,
+        pool_timeout=SLOT_WAIT_SECONDS,
+        pool_recycle=600,
+        connect_args={
+            "connect_timeout": 5,
+            "read_timeout": read_timeout_seconds,
+            "write_timeout": read_timeout_seconds,
+            "init_command": (
+                "SET time_zone='+00:00', sql_mode='TRADITIONAL', "
+                f"innodb_lock_wait_timeout={LOCK_WAIT_SECONDS}"
+            ),
+        },
+    )
+    # MariaDB would let RETURNING pass, real MySQL would not
+    engine.dialect.insert_returning = False
+    engine.dialect.delete_returning = False
+
+    @event.listens_for(engine, "handle_error")
+    def _drop_broken(context: Any) -> None:
+        if isinstance(context.sqlalchemy_exception, InternalError):
+            context.invalidate_pool_on_disconnect = False
+            context.is_disconnect = True
+
+    return engine
+
+
+def _sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": 0.05, "check_same_thread": False})
+    engine.dialect.insert_returning = False
+    engine.dialect.delete_returning = False
+
+    @event.listens_for(engine, "connect")
+    def _on_connect(connection: sqlite3.Connection, record: Any) -> None:
+        connection.isolation_level = None
+        connection.create_function("restante_now", 0, process_now)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _on_begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

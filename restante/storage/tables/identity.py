@@ -1,0 +1,83 @@
+"""Who there is: tenants, their projects, agents and services, what these may do and how they prove it."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, Index, Integer, String, Table, Text, UniqueConstraint
+
+from restante.storage.base import TABLE_OPTIONS, Blob, Hash, Id, Instant, ascii_text, metadata
+
+tenant = Table(
+    "tenant",
+    metadata,
+    Column("tenant_id", Id, primary_key=True),
+    Column("name", String(190), nullable=False, unique=True),
+    Column("require_signatures", Boolean, nullable=False),
+    Column("allowed_origins", Text, nullable=True),
+    Column("max_pending", Integer, nullable=True),
+    Column("created_at", Instant, nullable=False),
+    **TABLE_OPTIONS,
+)
+
+project = Table(
+    "project",
+    metadata,
+    Column("project_id", Id, primary_key=True),
+    Column("tenant_id", Id, nullable=False),
+    Column("slug", ascii_text(64), nullable=False),
+    Column("on_quarantine", ascii_text(8), nullable=False, server_default="skip"),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "slug"),
+    **TABLE_OPTIONS,
+)
+
+principal = Table(
+    "principal",
+    metadata,
+    Column("principal_id", Id, primary_key=True),
+    Column("tenant_id", Id, nullable=False),
+    Column("kind", ascii_text(8), nullable=False),  # agent | service
+    Column("name", String(190), nullable=False),
+    Column("status", ascii_text(8), nullable=False, server_default="active"),
+    Column("created_at", Instant, nullable=False),
+    # agents only
+    Column("capabilities", Text, nullable=True),
+    Column("paused", Boolean, nullable=False, server_default="0"),
+    Column("max_in_flight", Integer, nullable=True),
+    Column("max_pending", Integer, nullable=True),
+    UniqueConstraint("tenant_id", "kind", "name"),
+    **TABLE_OPTIONS,
+)
+
+granted_scope = Table(
+    "granted_scope",
+    metadata,
+    Column("principal_id", Id, primary_key=True),
+    Column("scope", ascii_text(96), primary_key=True),
+    **TABLE_OPTIONS,
+)
+
+credential = Table(
+    "credential",
+    metadata,
+    Column("credential_id", Id, primary_key=True),
+    Column("principal_id", Id, nullable=False),
+    Column("kind", ascii_text(16), nullable=False),  # client_secret
+    Column("secret_hash", Hash, nullable=True),
+    Column("created_at", Instant, nullable=False),
+    Column("revoked_at", Instant, nullable=True),
+    Index(None, "principal_id"),
+    **TABLE_OPTIONS,
+)
+
+token_key = Table(
+    "token_key",
+    metadata,
+    Column("kid", ascii_text(64), primary_key=True),
+    Column("algorithm", ascii_text(16), nullable=False),
+    Column("public_jwk", Text, nullable=False),
+    Column("private_sealed", Blob, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("signs_until", Instant, nullable=True),
+    Column("verifies_until", Instant, nullable=True),
+    **TABLE_OPTIONS,
+)

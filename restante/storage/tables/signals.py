@@ -1,0 +1,42 @@
+"""Hints that cross processes: which inboxes changed, which streams are open, which processes live."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Table
+
+from restante.storage.base import TABLE_OPTIONS, Id, Instant, Number, Serial, metadata
+
+# One row per ring, in the transaction that made something claimable. Its order is not that of
+# the commits: the tailer reads with an overlap.
+wake = Table(
+    "wake",
+    metadata,
+    Column("wake_id", Serial, primary_key=True, autoincrement=True),
+    Column("recipient_id", Id, nullable=False),
+    Column("project_id", Id, nullable=False),
+    Column("head", Number, nullable=True),
+    Column("rung_at", Instant, nullable=False),
+    sqlite_autoincrement=True,
+    **TABLE_OPTIONS,
+)
+
+open_stream = Table(
+    "open_stream",
+    metadata,
+    Column("stream_id", Id, primary_key=True),
+    Column("recipient_id", Id, nullable=False),
+    Column("node_id", Id, nullable=False),
+    Column("opened_at", Instant, nullable=False),
+    Index(None, "recipient_id"),
+    Index(None, "node_id"),
+    **TABLE_OPTIONS,
+)
+
+# A process that serves streams; gone when not seen for a while.
+node = Table(
+    "node",
+    metadata,
+    Column("node_id", Id, primary_key=True),
+    Column("seen_at", Instant, nullable=False),
+    **TABLE_OPTIONS,
+)

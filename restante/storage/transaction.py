@@ -1,0 +1,166 @@
+"""The unit of work: one transaction, repeated where the database asks for it, hints after commit.
+
+The edge opens it; a verb takes the session and never commits. Lock order everywhere, each
+ascending: idempotency key, inbox rows, ordering-key rows, event rows by (recipient, sequence),
+everything else. A first try never waits for a lock that somebody may hold while waiting for ours:
+verbs look at `attempt(session)` and take the ordered, waiting way from the second try on.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoSlot
+from sqlalchemy.orm import Session, sessionmaker
+
+from restante.errors import Overloaded, OutcomeUnknown
+from restante.storage.clock import OFFSET
+
+log = logging.getLogger("restante.storage")
+T = TypeVar("T")
+
+# lock wait, deadlock, NOWAIT, record changed (MariaDB snapshot isolation), write conflict and
+# certification failure of a cluster, read-only after a failover
+RETRYABLE = frozenset({1205, 1213, 3572, 1020, 1180, 3100, 3101, 1290, 1792, 1836})
+TRIES = 4
+SQLITE_WAIT_SECONDS = 1.0
+_TRY = "restante.try"
+_BEFORE_COMMIT = "restante.before_commit"
+_AFTER_COMMIT = "restante.after_commit"
+
+
+def attempt(session: Session) -> int:
+    """Which try of this unit of work runs: 0 the first."""
+    tries: int = session.info.get(_TRY, 0)
+    return tries
+
+
+def before_commit(session: Session, write: Callable[[Session], None]) -> None:
+    """Have `write` run once, as the last statements of this transaction."""
+    writes = session.info.setdefault(_BEFORE_COMMIT, [])
+    if write not in writes:
+        writes.append(write)
+
+
+def run_before_commit(session: Session) -> None:
+    """Run what waits for the end of the transaction, in the order in which it was asked for."""
+    while writes := session.info.get(_BEFORE_COMMIT):
+        writes.pop(0)(session)
+
+
+def run_after_commit(session: Session) -> None:
+    """Run the hints of a transaction that has committed."""
+    for hint in session.info.pop(_AFTER_COMMIT, ()):
+        hint()
+
+
+def after_commit(session: Session, hint: Callable[[], None]) -> None:
+    """Run a hint once the transaction has committed. What must happen is a row, not a hint."""
+    session.info.setdefault(_AFTER_COMMIT, []).append(hint)
+
+
+class Database:
+    """An engine with its units of work.
+
+    `clock_offset` moves the clock of tests; `info` is put into every session (signals.rings.ON_RING).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        clock_offset: timedelta = timedelta(0),
+        sleep: Callable[[float], None] = time.sleep,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.info = dict(info or {})
+        self.clock_offset = clock_offset
+        self.retries: Counter[str] = Counter()
+        self._sleep = sleep
+        self._sessions = sessionmaker(engine, autoflush=False, expire_on_commit=False)
+        # SQLite has one writer: they queue here, cooperatively, and not inside its library
+        self._gate = threading.Lock() if engine.dialect.name == "sqlite" else None
+
+    def run(self, work: Callable[[Session], T]) -> T:
+        """Run `work` in one transaction and return its answer, committed.
+
+        Deadlocks and lock waits repeat the whole of it (at most 4 tries, jittered, counted).
+        Raises Overloaded (no slot or, on SQLite, no turn within a second; lock waits without
+        end) and OutcomeUnknown (the connection broke during COMMIT).
+        """
+        if self._gate is None:
+            return self._run(work)
+        if not self._gate.acquire(timeout=SQLITE_WAIT_SECONDS):
+            raise Overloaded
+        try:
+            return self._run(work)
+        finally:
+            self._gate.release()
+
+    def _run(self, work: Callable[[Session], T]) -> T:
+        began = time.monotonic()
+        tries = 0
+        while True:
+            session = self._sessions()
+            session.info.update(self.info)
+            session.info[_TRY] = tries
+            if self.clock_offset:
+                session.info[OFFSET] = self.clock_offset
+            try:
+                answer = work(session)
+                run_before_commit(session)
+                _commit(session)
+            except NoSlot:
+                raise Overloaded from None
+            except DBAPIError as error:
+                session.rollback()
+                tries = self._next_try(error, tries, began)
+                continue
+            finally:
+                session.close()
+            run_after_commit(session)
+            return answer
+
+    def _next_try(self, error: DBAPIError, tries: int, began: float) -> int:
+        """The number of the next try after a jittered pause, or the error once it is no use."""
+        if _sqlite_busy(error):
+            if time.monotonic() - began > SQLITE_WAIT_SECONDS:
+                raise Overloaded from None
+            self._sleep(random.uniform(0.005, 0.05))  # noqa: S311 - jitter, not a secret
+            return tries
+        if not isinstance(code := error.orig.args[0] if error.orig and error.orig.args else None, int):
+            raise error
+        # a connection found dead before anything was sent to it, or a statement told to repeat
+        if code not in RETRYABLE and not (error.connection_invalidated and tries == 0):
+            raise error
+        self.retries[" ".join((error.statement or "COMMIT").split()[:3])] += 1
+        log.warning("retry code=%s try=%s", code, tries + 1)
+        if tries + 1 >= TRIES:
+            raise Overloaded from error
+        if tries:
+            self._sleep(random.uniform(0, 0.02 * 2**tries))  # noqa: S311 - jitter, not a secret
+        return tries + 1
+
+
+def _commit(session: Session) -> None:
+    """Commit; a connection that breaks in it leaves open whether it did."""
+    try:
+        session.commit()
+    except DBAPIError as error:
+        if error.connection_invalidated and (error.statement or "").upper() in ("", "COMMIT"):
+            raise OutcomeUnknown from error
+        raise
+
+
+def _sqlite_busy(error: DBAPIError) -> bool:
+    return type(error.orig).__module__ == "sqlite3" and "locked" in str(error.orig)
