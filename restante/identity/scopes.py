@@ -50,13 +50,16 @@ class ProjectScope:
 
 Scope = ProjectScope | TenantScope
 
+_VERBS = frozenset(verb.value for verb in Verb)
+_TENANT_SCOPES = frozenset(scope.value for scope in TenantScope)
+
 
 def parse_scope(text: str) -> Scope | None:
     """The scope that a text names, or None."""
-    if text in TenantScope:
+    if text in _TENANT_SCOPES:
         return TenantScope(text)
     parts = text.split(":")
-    if len(parts) != 3 or parts[0] != "agent" or parts[2] not in Verb:
+    if len(parts) != 3 or parts[0] != "agent" or parts[2] not in _VERBS:
         return None
     if parts[1] != "*" and not SLUG.fullmatch(parts[1]):
         return None

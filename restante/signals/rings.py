@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from restante.storage.clock import utc_now
 from restante.storage.tables.signals import wake
 from restante.storage.transaction import after_commit, before_commit
 
@@ -43,7 +42,7 @@ def ring(session: Session, recipient_id: bytes, project_id: bytes, *, head: int 
 def _write(session: Session) -> None:
     rings: list[Ring] = list(session.info.pop(_RINGS, {}).values())
     session.connection().execute(
-        insert(wake).values(rung_at=utc_now()),
+        insert(wake),
         [
             {"recipient_id": r.recipient_id, "project_id": r.project_id, "head": r.head}
             for r in sorted(rings, key=lambda r: (r.recipient_id, r.project_id))

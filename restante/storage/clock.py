@@ -44,7 +44,8 @@ def process_now() -> str:
 
 def offset(session: Session) -> timedelta:
     """What to add to an instant the database gave."""
-    return session.info.get(OFFSET, timedelta(0))
+    added: timedelta = session.info.get(OFFSET, timedelta(0))
+    return added
 
 
 def database_now(session: Session) -> datetime:

@@ -7,7 +7,7 @@ from sqlalchemy import Column, Index, Table
 from restante.storage.base import TABLE_OPTIONS, Id, Instant, Number, Serial, metadata
 
 # One row per ring, in the transaction that made something claimable. Its order is not that of
-# the commits: the tailer reads with an overlap.
+# the commits: the tailer reads with an overlap. Pruned by id, so that a ring needs no clock.
 wake = Table(
     "wake",
     metadata,
@@ -15,7 +15,6 @@ wake = Table(
     Column("recipient_id", Id, nullable=False),
     Column("project_id", Id, nullable=False),
     Column("head", Number, nullable=True),
-    Column("rung_at", Instant, nullable=False),
     sqlite_autoincrement=True,
     **TABLE_OPTIONS,
 )
