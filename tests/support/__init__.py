@@ -1,0 +1,1 @@
+"""What tests stand on: private database servers, served processes, waiting for a condition."""
