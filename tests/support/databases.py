@@ -1,0 +1,71 @@
+"""A worker's own database on each backend, with empty tables at the start of each test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pymysql
+from sqlalchemy import Engine, delete, exists, literal, select, union_all
+from sqlalchemy.engine import make_url
+
+from restante.storage.engine import make_engine
+from restante.storage.tables import metadata
+from restante.storage.transaction import Database
+from tests.support.session import known_url
+
+
+class TestDatabase(Database):
+    """A unit-of-work runner on a test's own database; `clock_offset` may be moved."""
+
+    __test__ = False
+
+    def __init__(self, kind: str, url: str, engine: Engine) -> None:
+        super().__init__(engine)
+        self.kind = kind
+        self.url = url
+
+    @property
+    def dialect(self) -> str:
+        """SQLAlchemy's name: "sqlite" or "mysql" (MariaDB too; `kind` tells them apart)."""
+        return self.engine.dialect.name
+
+
+def create_empty(kind: str, name: str, folder: Path) -> str:
+    """Make an empty database of the name and return its URL."""
+    if kind == "sqlite":
+        path = folder / f"{name}.db"
+        for file in folder.glob(f"{name}.db*"):
+            file.unlink()
+        return f"sqlite:///{path}"
+    url = known_url(kind)
+    if url is None:
+        raise LookupError(f"this run has no {kind} server")
+    parts = make_url(url)
+    with pymysql.connect(
+        host=parts.host, port=parts.port or 3306, user=parts.username or "root", autocommit=True
+    ) as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
+        cursor.execute(f"CREATE DATABASE `{name}` CHARACTER SET utf8mb4")
+    return url + name
+
+
+def create_with_tables(kind: str, name: str, folder: Path) -> tuple[str, Engine]:
+    """A database that has the tables of the metadata, and an engine on it."""
+    url = create_empty(kind, name, folder)
+    engine = make_engine(url, slots=20)
+    metadata.create_all(engine)
+    return url, engine
+
+
+def empty_tables(engine: Engine) -> None:
+    """Delete all rows. Most tables are empty already, and one statement tells which are not."""
+    probes = (
+        select(literal(table.name)).where(exists(select(literal(1)).select_from(table)))
+        for table in metadata.sorted_tables
+    )
+    with engine.begin() as connection:
+        filled = set(connection.execute(union_all(*probes)).scalars())
+        for table in reversed(metadata.sorted_tables):
+            if table.name in filled:
+                connection.execute(delete(table))
