@@ -30,6 +30,22 @@ class NotFound(RestanteError):
     """There is nothing of that name here."""
 
 
+class Unauthenticated(RestanteError):
+    """No valid access token came with the request.
+
+    `presented`: one came, and it does not hold. `reason` is for the log; the caller is not told.
+    """
+
+    def __init__(self, reason: str = "missing", *, presented: bool = False) -> None:
+        super().__init__()
+        self.reason = reason
+        self.presented = presented
+
+
+class AmbiguousCredentials(RestanteError):
+    """The request carries credentials in more than one way: send one Authorization field."""
+
+
 class InsufficientScope(RestanteError):
     """The token lacks a scope that this needs."""
 

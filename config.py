@@ -1,0 +1,235 @@
+"""Settings from the environment (contract section 8). An unsafe or contradictory one stops the start.
+
+Every setting is `RESTANTE_` and the name of the field in capitals; a fault is one sentence that
+names the setting and says what would do.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from restante.storage.instance import InstanceRefused, kept_secret
+
+PREFIX = "RESTANTE_"
+SECRET_LENGTH = 32
+BACKENDS = ("mysql", "mariadb", "sqlite")
+
+
+class SettingsRefused(Exception):
+    """The settings cannot be used; one sentence per fault."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class Settings(BaseSettings):
+    """What an operator may set. Lengths are in seconds, sizes in bytes."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", validate_default=False)
+
+    instance: Path = Field(default_factory=lambda: _default_folder())
+    database_url: str = ""
+    database_slots: int = Field(default=10, ge=1, le=1000)
+    secret_key: SecretStr = SecretStr("")
+    secret_key_previous: SecretStr = SecretStr("")
+    public_url: str = "http://127.0.0.1:8000"
+    trusted_proxies: int = Field(default=0, ge=0, le=16)
+    maintenance: Literal["on", "off"] = "on"
+
+    lease_seconds: int = Field(default=60, ge=1, le=43_200)
+    max_attempts: int = Field(default=5, ge=1, le=100)
+    max_releases: int = Field(default=100, ge=1, le=30_000)
+    max_pending: int = Field(default=100_000, ge=1)
+    max_in_flight: int = Field(default=1_000, ge=1, le=1_000_000)
+    retention_days: float = Field(default=30.0, gt=0, le=36_500, allow_inf_nan=False)
+    retention_unsettled: Literal["expire", "keep"] = "expire"
+    heartbeat_seconds: float = Field(default=30.0, gt=0, le=300, allow_inf_nan=False)
+    payload_limit_bytes: int = Field(default=256 * 1024, ge=1024, le=8 * 1024 * 1024)
+    body_limit_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=64 * 1024 * 1024)
+    rate_limit_per_second: float = Field(default=0.0, ge=0, allow_inf_nan=False)  # per principal; 0: none
+    max_streams: int = Field(default=10_000, ge=1)
+
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    egress_allow: str = ""
+    egress_ca_file: Path | None = None
+
+    @property
+    def embedded(self) -> bool:
+        """Is this the embedded default, SQLite in one process?"""
+        return make_url(self.database_url).get_backend_name() == "sqlite"
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The key that seals, then the one that still opens what was sealed before it."""
+        keys = (self.secret_key.get_secret_value(), self.secret_key_previous.get_secret_value())
+        return tuple(key for key in keys if key)
+
+    @field_validator("instance")
+    @classmethod
+    def _absolute(cls, folder: Path) -> Path:
+        return folder.expanduser().absolute()
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_backend(cls, text: str) -> str:
+        if not text:
+            return text
+        try:
+            url = make_url(text)
+        except ArgumentError:
+            raise ValueError("is no database URL; write mysql://user:password@host/name") from None
+        if url.get_backend_name() not in BACKENDS:
+            raise ValueError("names a database that is not supported; use mysql://, mariadb:// or sqlite:///")
+        if not url.database:
+            raise ValueError("names no database; put its name (for SQLite: its file) after the last slash")
+        if url.get_backend_name() == "sqlite" and url.database == ":memory:":
+            raise ValueError("is SQLite in memory, which forgets everything; name a file")
+        return text
+
+    @field_validator("public_url")
+    @classmethod
+    def _origin(cls, text: str) -> str:
+        return check_origin(text)
+
+    @field_validator("secret_key", "secret_key_previous")
+    @classmethod
+    def _strong(cls, secret: SecretStr) -> SecretStr:
+        text = secret.get_secret_value()
+        if text and (len(text) < SECRET_LENGTH or len(set(text)) < 8):
+            raise ValueError(
+                f"is too easily guessed; take at least {SECRET_LENGTH} random characters "
+                "(python3 -c 'import secrets; print(secrets.token_urlsafe(48))')"
+            )
+        return secret
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _issuer(cls, text: str) -> str:
+        url = urlsplit(text)
+        if text and not (url.hostname and (url.scheme == "https" or _is_loopback(url.hostname))):
+            raise ValueError("must be an https URL")
+        return text
+
+    @field_validator("egress_allow")
+    @classmethod
+    def _allowances(cls, text: str) -> str:
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            if not _is_network(entry) and not _is_host_and_port(entry):
+                raise ValueError(f"has the entry {entry!r}, which is neither host:port nor a CIDR network")
+        return text
+
+    @field_validator("egress_ca_file")
+    @classmethod
+    def _readable(cls, file: Path | None) -> Path | None:
+        if file is not None and not file.is_file():
+            raise ValueError(f"names {file}, which is no file")
+        return file
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Settings:
+        if not self.database_url:
+            object.__setattr__(self, "database_url", f"sqlite:///{self.instance / 'restante.db'}")
+        if self.payload_limit_bytes > self.body_limit_bytes:
+            raise ValueError("RESTANTE_PAYLOAD_LIMIT_BYTES is larger than RESTANTE_BODY_LIMIT_BYTES.")
+        oidc = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret.get_secret_value())
+        if any(oidc) and not all(oidc):
+            raise ValueError(
+                "RESTANTE_OIDC_ISSUER, RESTANTE_OIDC_CLIENT_ID and RESTANTE_OIDC_CLIENT_SECRET go together: "
+                "set all three or none."
+            )
+        if self.embedded and self.maintenance == "off":
+            raise ValueError(
+                "RESTANTE_MAINTENANCE=off leaves SQLite without maintenance, since one process serves it: "
+                "remove the setting, or use MySQL or MariaDB."
+            )
+        if not self.secret_key.get_secret_value():
+            if not self.embedded:
+                raise ValueError(
+                    "RESTANTE_SECRET_KEY is not set, and a database that others reach needs one: take at least "
+                    f"{SECRET_LENGTH} random characters, the same for every process, and keep a copy."
+                )
+            try:
+                object.__setattr__(self, "secret_key", SecretStr(kept_secret(self.instance)))
+            except (InstanceRefused, OSError) as error:
+                raise ValueError(f"{error}") from None
+        return self
+
+
+def load_settings(**given: Any) -> Settings:
+    """The settings of the environment (`given` goes before it); raises SettingsRefused."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise SettingsRefused(list(_sentences(error))) from None
+
+
+def check_origin(text: str) -> str:
+    """A public URL: scheme, host, port and nothing else; https, or http on loopback. Else ValueError."""
+    remedy = "; write https://host, or http:// on loopback, without a path"
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname or "", url.port
+    except ValueError:
+        raise ValueError(f"is no URL{remedy}") from None
+    if url.scheme not in ("https", "http") or not host:
+        raise ValueError(f"is no URL{remedy}")
+    if url.scheme == "http" and not _is_loopback(host):
+        raise ValueError(f"is http for a host that is not loopback, so tokens would travel in the clear{remedy}")
+    name = f"[{host}]" if ":" in host else host
+    canonical = f"{url.scheme}://{name}" + (f":{port}" if port is not None else "")
+    if text != canonical or (url.scheme, port) in (("https", 443), ("http", 80)):
+        raise ValueError(
+            "must be an origin as browsers write it: lower case, no path, query, user or default port"
+            + remedy
+        )
+    return text
+
+
+def _default_folder() -> Path:
+    """`instance/` of the checkout, or of the working directory where the program is installed."""
+    home = Path(__file__).resolve().parent
+    return (home if (home / "pyproject.toml").exists() else Path.cwd()) / "instance"
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    for fault in error.errors(include_url=False, include_input=False):
+        text = fault["msg"].removeprefix("Value error, ")
+        name = PREFIX + str(fault["loc"][0]).upper() if fault["loc"] else ""
+        if fault["type"] != "value_error":
+            text = f"does not do: {text[:1].lower()}{text[1:]}"
+        yield f"{name} {text}".strip().removesuffix(".") + "."
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_network(entry: str) -> bool:
+    try:
+        ipaddress.ip_network(entry)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_host_and_port(entry: str) -> bool:
+    try:
+        url = urlsplit(f"//{entry}")
+        return bool(url.hostname) and url.port is not None and url.netloc == entry and "@" not in entry
+    except ValueError:
+        return False

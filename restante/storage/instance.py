@@ -1,0 +1,69 @@
+"""The instance folder: what one installation keeps beside its database, readable by its user alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+from restante.errors import RestanteError
+
+SECRET_FILE = "secret.key"
+LOCK_FILE = "serve.lock"
+
+
+class InstanceRefused(RestanteError):
+    """The instance folder cannot be used."""
+
+
+def make_folder(folder: Path) -> Path:
+    """Have the folder, closed to other users."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def kept_secret(folder: Path) -> str:
+    """The secret key kept in the folder (0600), made at first need.
+
+    Of several processes that need it first at once, all get the same.
+    """
+    file = make_folder(folder) / SECRET_FILE
+    if not file.exists():
+        draft = folder / f"{SECRET_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as sink:
+            sink.write(secrets.token_urlsafe(48) + "\n")
+            sink.flush()
+            os.fsync(sink.fileno())
+        try:
+            os.link(draft, file)  # fails where another process was first
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    if file.stat().st_mode & 0o077:
+        raise InstanceRefused(f"{file} can be read by others: chmod 600 it, or replace the key it holds.")
+    return file.read_text().strip()
+
+
+def lock_for_serving(folder: Path) -> int:
+    """Hold the folder for one `serve`; returns the descriptor that holds it until the process ends.
+
+    Raises InstanceRefused, naming the process, where another holds it.
+    """
+    file = make_folder(folder) / LOCK_FILE
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+        os.close(descriptor)
+        raise InstanceRefused(
+            f"Another `restante serve` (process {holder}) holds {file}: SQLite is served by one process. "
+            "Stop that one first, or use MySQL or MariaDB for several."
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    os.set_inheritable(descriptor, True)
+    return descriptor
