@@ -47,19 +47,28 @@ def is_current(kind: str, venv: Path) -> bool:
 
 def run(*argv: str | Path, why: str) -> None:
     """Run a command; its failure ends the program with the command's own last words."""
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         words = (done.stdout + done.stderr).strip().splitlines()[-15:]
         sys.exit("\n".join([f"{why} failed (exit {done.returncode}):", *words]))
 
 
 def make_venv(venv: Path) -> None:
-    """An empty environment that has pip; Debian's python3 lacks ensurepip, so pip may have to be fetched."""
+    """An empty environment that has pip, fetched where this Python has no ensurepip (Debian's)."""
     shutil.rmtree(venv, ignore_errors=True)
     if importlib.util.find_spec("venv") is None:
         sys.exit("This Python has no venv module (Debian, Ubuntu: apt install python3-venv).")
     bundled = importlib.util.find_spec("ensurepip") is not None
-    run(sys.executable, "-m", "venv", *([] if bundled else ["--without-pip"]), venv, why="making the environment")
+    run(
+        sys.executable,
+        "-m",
+        "venv",
+        *(() if bundled else ("--without-pip",)),
+        venv,
+        why="making the environment",
+    )
     if bundled:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -68,16 +77,32 @@ def make_venv(venv: Path) -> None:
         except NoPip as error:
             sys.exit(f"This Python has no ensurepip, and pip could not be fetched: {error}")
         # a wheel is a zip archive, and pip can be run from its own
-        run(venv / "bin" / "python", f"{wheel}/pip", "install", "--no-index", "--no-deps", wheel, why="installing pip")
+        run(
+            venv / "bin" / "python",
+            f"{wheel}/pip",
+            "install",
+            "--no-index",
+            "--no-deps",
+            wheel,
+            why="installing pip",
+        )
 
 
 def install(kind: str, venv: Path) -> None:
     """Bring the environment to what the lock names, then put the checkout's own projects in place."""
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [
+        str(venv / "bin" / "python"),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "-q",
+    ]
     run(*pip, "--require-hashes", "-r", LOCKS[kind], why="installing the locked packages")
     editable = [part for project in PROJECTS for part in ("-e", str(project))]
     # hatchling comes from the lock, so nothing unlocked is asked of the index
-    run(*pip, "--no-deps", "--no-build-isolation", "--no-index", *editable, why="installing the checkout")
+    pip += ["--no-deps", "--no-build-isolation", "--no-index"]
+    run(*pip, *editable, why="installing the checkout")
 
 
 def main() -> None:

@@ -27,14 +27,16 @@ class NoPip(Exception):
 
 
 def config_files() -> list[Path]:
-    """pip's configuration files, weakest first (pip's manual, "Configuration files")."""
+    """Pip's configuration files, weakest first (pip's manual, "Configuration files")."""
     chosen = os.environ.get("PIP_CONFIG_FILE")
     if chosen == os.devnull:
         return []
-    home = Path(os.path.expanduser("~"))
+    home = Path.home()
     shared = os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
     private = os.environ.get("XDG_CONFIG_HOME") or str(home / ".config")
-    files = [Path(folder, "pip", "pip.conf") for folder in reversed(shared.split(os.pathsep)) if folder]
+    files = [
+        Path(folder, "pip", "pip.conf") for folder in reversed(shared.split(os.pathsep)) if folder
+    ]
     files += [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", Path(private, "pip", "pip.conf")]
     return [*files, Path(chosen)] if chosen else files
 
@@ -78,10 +80,12 @@ def opener(found: dict[str, str]) -> urllib.request.OpenerDirector:
     """An opener with pip's certificate and proxy settings; SSL_CERT_FILE counts by itself."""
     context = ssl.create_default_context()
     if found.get("cert"):
-        context.load_verify_locations(cafile=os.path.expanduser(found["cert"]))
+        context.load_verify_locations(cafile=str(Path(found["cert"]).expanduser()))
     handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
     if found.get("proxy"):
-        handlers.append(urllib.request.ProxyHandler({"http": found["proxy"], "https": found["proxy"]}))
+        handlers.append(
+            urllib.request.ProxyHandler({"http": found["proxy"], "https": found["proxy"]})
+        )
     return urllib.request.build_opener(*handlers)
 
 
@@ -90,24 +94,32 @@ def read(client: urllib.request.OpenerDirector, url: str) -> tuple[str, bytes]:
     parts = urllib.parse.urlsplit(url)
     headers = {"Accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9, */*;q=0.1"}
     if parts.username is not None:
-        pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        pair = (
+            f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        )
         headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
         parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
     shown = parts.geturl()
     try:
-        with client.open(urllib.request.Request(shown, headers=headers), timeout=TIMEOUT_SECONDS) as answer:
+        with client.open(
+            urllib.request.Request(shown, headers=headers), timeout=TIMEOUT_SECONDS
+        ) as answer:
             return answer.geturl(), answer.read()
     except (OSError, ValueError) as error:
         hint = ""
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            hint = " (Debian, Ubuntu: apt install ca-certificates; or point SSL_CERT_FILE at your CA)"
+            hint = (
+                " (Debian, Ubuntu: apt install ca-certificates; or point SSL_CERT_FILE at your CA)"
+            )
         raise NoPip(f"{shown}: {error}{hint}") from error
 
 
 def with_login(url: str, index: str) -> str:
     """The URL with the index's name and password, if it is on the index's own host."""
     parts, login = urllib.parse.urlsplit(url), urllib.parse.urlsplit(index).netloc
-    return parts._replace(netloc=login).geturl() if login.rpartition("@")[2] == parts.netloc else url
+    return (
+        parts._replace(netloc=login).geturl() if login.rpartition("@")[2] == parts.netloc else url
+    )
 
 
 def fetch_pip(folder: Path) -> Path:

@@ -1,9 +1,9 @@
-"""One run of the suite: its servers, and the fixtures `backend`, `database`, `serve` and `restante_command`."""
+"""One run of the suite: its servers, and the fixtures `database`, `serve` and `restante_command`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -22,9 +22,13 @@ _served = pytest.StashKey[list[Served]]()
 
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
 # the same examples every time, so that a red run is about the change
-hypothesis.settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile(
+    "ci", max_examples=100, deadline=None, derandomize=True, database=None
+)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+hypothesis.settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +43,9 @@ def wanted_kinds(config: pytest.Config) -> list[str]:
     """The kinds of database asked for."""
     kinds = [kind.strip() for kind in config.getoption("--backends").split(",") if kind.strip()]
     if unknown := set(kinds) - set(KINDS):
-        raise pytest.UsageError(f"--backends: {', '.join(sorted(unknown))} is not one of {', '.join(KINDS)}")
+        raise pytest.UsageError(
+            f"--backends: {', '.join(sorted(unknown))} is not one of {', '.join(KINDS)}"
+        )
     return kinds
 
 
@@ -48,8 +54,12 @@ def needs_servers(config: pytest.Config) -> bool:
     if config.option.collectonly or config.option.help:
         return False
     root = config.rootpath
-    paths = [Path(config.invocation_params.dir, arg.split("::")[0]).resolve() for arg in config.args]
-    return not all(any(path.is_relative_to(root / folder) for folder in SERVERLESS) for path in paths)
+    paths = [
+        Path(config.invocation_params.dir, arg.split("::")[0]).resolve() for arg in config.args
+    ]
+    return not all(
+        any(path.is_relative_to(root / folder) for folder in SERVERLESS) for path in paths
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,7 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         servers.start(wanted_kinds(config))
         if servers.left_out and os.environ.get("CI"):
-            raise pytest.UsageError("; ".join(f"{kind}: {why}" for kind, why in servers.left_out.items()))
+            raise pytest.UsageError(
+                "; ".join(f"{kind}: {why}" for kind, why in servers.left_out.items())
+            )
     except BaseException:
         servers.end()
         raise
@@ -74,7 +86,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def left_out_lines(config: pytest.Config) -> list[str]:
     servers = config.stash.get(_servers, None)
-    return [f"left out: {kind} - {why}" for kind, why in servers.left_out.items()] if servers else []
+    return (
+        [f"left out: {kind} - {why}" for kind, why in servers.left_out.items()] if servers else []
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -82,7 +96,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"databases: {', '.join(kinds)}", *left_out_lines(config)]
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     for line in left_out_lines(config):
         terminalreporter.write_line(line, yellow=True)
 
@@ -98,11 +114,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show what served processes wrote when their test fails."""
     report = yield
     if report.failed:
-        report.sections += [(f"log of {s.url}", s.process.tail(60)) for s in item.stash.get(_served, [])]
+        report.sections += [
+            (f"log of {s.url}", s.process.tail(60)) for s in item.stash.get(_served, [])
+        ]
     return report
 
 
@@ -119,7 +139,9 @@ def worker_name() -> str:
 
 
 @pytest.fixture(scope="session")
-def tables_on(worker_folder: Path, worker_name: str) -> Iterator[Callable[[str], tuple[str, Engine]]]:
+def tables_on(
+    worker_folder: Path, worker_name: str
+) -> Iterator[Callable[[str], tuple[str, Engine]]]:
     """Gives, by kind, the URL of this worker's database with tables and an engine on it."""
     made: dict[str, tuple[str, Engine]] = {}
 
@@ -152,7 +174,9 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
     """Starts real `restante serve` processes: `serve(database_url, workers=1, settings={…})`."""
     started = request.node.stash.setdefault(_served, [])
 
-    def start(database_url: str, *, workers: int = 1, settings: dict[str, str] | None = None) -> Served:
+    def start(
+        database_url: str, *, workers: int = 1, settings: dict[str, str] | None = None
+    ) -> Served:
         log = tmp_path / f"serve-{len(started)}.log"
         one = Served(database_url, log=log, workers=workers, settings=settings or {})
         started.append(one)
@@ -166,5 +190,5 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
 
 @pytest.fixture
 def restante_command() -> Callable[[str], RestanteCommand]:
-    """Runs the `restante` command against a database: `restante_command(url).json("tenant", "create", "acme")`."""
+    """Runs commands against a database: `restante_command(url).json("tenant", "create", "acme")`."""
     return RestanteCommand

@@ -15,7 +15,9 @@ PROGRAMS = ("mariadbd", "mariadb-install-db")
 
 def program(name: str) -> Path | None:
     """Where a program lies; servers are often in a folder that is not on a user's PATH."""
-    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/usr/local/sbin")
+    found = shutil.which(
+        name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/usr/local/sbin"
+    )
     return Path(found) if found else None
 
 
@@ -24,7 +26,9 @@ def ensure() -> None:
     if all(program(name) for name in PROGRAMS):
         return
     if os.geteuid():
-        raise Unavailable(f"MariaDB is not installed (as root: apt-get install {' '.join(PACKAGES)})")
+        raise Unavailable(
+            f"MariaDB is not installed (as root: apt-get install {' '.join(PACKAGES)})"
+        )
     if not shutil.which("apt-get"):
         raise Unavailable("MariaDB is not installed, and there is no apt-get to install it with")
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

@@ -19,8 +19,8 @@ from tests.support.unavailable import Unavailable, run
 PACKAGE = "mysql-server-core"
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
-# apt with folders of its own, so that it neither sees nor changes the machine's packages. It is read after the
-# machine's configuration, whose proxies and credentials stay in force.
+# apt with folders of its own, so that it neither sees nor changes the machine's packages. It is read
+# after the machine's configuration, whose proxies and credentials stay in force.
 APT_SETTINGS = """
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
@@ -41,7 +41,9 @@ Acquire::Retries "3";
 
 def cache() -> Path:
     """Where programs fetched for tests are kept between runs."""
-    return Path(os.environ.get("RESTANTE_TEST_CACHE") or Path.home() / ".cache" / "restante-tests").absolute()
+    return Path(
+        os.environ.get("RESTANTE_TEST_CACHE") or Path.home() / ".cache" / "restante-tests"
+    ).absolute()
 
 
 def root() -> Path:
@@ -52,11 +54,21 @@ def root() -> Path:
 def mirror() -> str:
     """The address of the Debian archive that this machine's own apt sources name."""
     release = Path("/etc/os-release")
-    codename = re.search(r'^VERSION_CODENAME="?([^"\n]*)', release.read_text() if release.exists() else "", re.M)
+    codename = re.search(
+        r'^VERSION_CODENAME="?([^"\n]*)',
+        release.read_text() if release.exists() else "",
+        re.MULTILINE,
+    )
     suites = {"stable", "testing", "unstable", "sid"} | ({codename[1]} if codename else set())
     listing = run(
-        ["apt-get", "indextargets", "--no-release-info"]
-        + ["--format", "$(REPO_URI)|$(RELEASE)|$(COMPONENT)", "Created-By: Packages"],
+        [
+            "apt-get",
+            "indextargets",
+            "--no-release-info",
+            "--format",
+            "$(REPO_URI)|$(RELEASE)|$(COMPONENT)",
+            "Created-By: Packages",
+        ],
         failing="reading this machine's apt sources",
     )
     rows = [line.split("|") for line in listing.splitlines()]
@@ -64,7 +76,9 @@ def mirror() -> str:
     # other vendors have suites of these names too: Debian's own path comes first
     found.sort(key=lambda uri: not urlsplit(uri).path.rstrip("/").endswith("/debian"))
     if not found:
-        raise Unavailable("no Debian archive among this machine's apt sources, which MySQL would come from")
+        raise Unavailable(
+            "no Debian archive among this machine's apt sources, which MySQL would come from"
+        )
     return found[0]
 
 
@@ -77,7 +91,7 @@ def fetch(folder: Path) -> list[Path]:
     settings.write_text(APT_SETTINGS.format(folder=folder))
     trust = f"[signed-by={KEYS}] " if KEYS.exists() else ""
     (folder / "sources.list").write_text(f"deb {trust}{mirror()} sid main\n")
-    apt = ["apt-get", "-q", "-y", "-c", settings]
+    apt = ["apt-get", "-q", "-y", "-c", str(settings)]
     run([*apt, "update", "--error-on=any"], failing="reading Debian sid's package list")
     run([*apt, "install", "--download-only", PACKAGE], failing="downloading MySQL")
     return sorted((folder / "cache" / "archives").glob("*.deb"))
@@ -94,7 +108,9 @@ def ensure() -> None:
             return
         for tool in ("apt-get", "dpkg"):
             if not shutil.which(tool):
-                raise Unavailable(f"MySQL comes from Debian's packages, and {tool} is not on this machine")
+                raise Unavailable(
+                    f"MySQL comes from Debian's packages, and {tool} is not on this machine"
+                )
         scratch, unpacked = cache() / "apt", cache() / "mysql.new"
         for folder in (scratch, unpacked):
             shutil.rmtree(folder, ignore_errors=True)
@@ -123,7 +139,7 @@ def server_command() -> list[str]:
 
 
 def initialise(data: Path) -> None:
-    """Fill a new data folder (root without a password), from a copy kept in the cache: making one takes 5 s."""
+    """Fill a new data folder (root without a password) from a copy in the cache: making one takes 5 s."""
     template = cache() / "mysql-data"
     with (cache() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -134,8 +150,13 @@ def initialise(data: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
             fresh.mkdir()
             user = [] if os.geteuid() else ["--user=root"]
-            run([*server_command(), "--initialize-insecure", *user, f"--datadir={fresh}"], failing="making MySQL's data")
-            (fresh / "auto.cnf").unlink(missing_ok=True)  # the server's own identity: each copy gets another
+            run(
+                [*server_command(), "--initialize-insecure", *user, f"--datadir={fresh}"],
+                failing="making MySQL's data",
+            )
+            (fresh / "auto.cnf").unlink(
+                missing_ok=True
+            )  # the server's own identity: each copy gets another
             fresh.rename(template)
         shutil.copytree(template, data, dirs_exist_ok=True)
 

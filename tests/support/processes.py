@@ -14,13 +14,16 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """What a child runs before its program so that the kernel ends it with its parent; None where there is no prctl.
+    """What a child runs before its program, so that the kernel ends it with its parent.
 
-    Without it a test run killed by SIGKILL would leave database servers behind.
+    Without it a test run killed by SIGKILL would leave database servers behind. To the kernel the
+    parent is the thread: start what is to last from one that lasts. None where there is no prctl.
     """
     if not sys.platform.startswith("linux"):
         return None
-    libc = ctypes.CDLL(None, use_errno=True)  # loaded before the fork: nothing may be imported after it
+    libc = ctypes.CDLL(
+        None, use_errno=True
+    )  # loaded before the fork: nothing may be imported after it
     parent = os.getpid()
 
     def tie() -> None:
@@ -54,7 +57,7 @@ class Process:
                 stderr=sink,
                 env=None if env is None else dict(env),
                 cwd=cwd,
-                start_new_session=True,  # a Ctrl-C at the terminal is for the test run, which ends it in order
+                start_new_session=True,  # a Ctrl-C is for the test run, which ends it in order
                 preexec_fn=die_with_parent() if tied else None,
             )
 

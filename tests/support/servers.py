@@ -44,7 +44,9 @@ class Server:
 
     def connect(self) -> pymysql.connections.Connection[pymysql.cursors.Cursor]:
         """A connection outside of all that is tested, in autocommit."""
-        return pymysql.connect(host="127.0.0.1", port=self.port, user="root", connect_timeout=5, autocommit=True)
+        return pymysql.connect(
+            host="127.0.0.1", port=self.port, user="root", connect_timeout=5, autocommit=True
+        )
 
     def execute(self, statement: str) -> tuple[tuple[object, ...], ...]:
         """The rows that one statement returns."""
@@ -76,7 +78,9 @@ class Server:
         self.process = Process(argv, log=self.folder / "server.log", cwd=data, tied=self.tied)
         (self.folder / "pid").write_text(f"{self.process.pid}\n")
         try:
-            wait_until(self.answers, f"{self.kind} on port {self.port}", timeout_seconds=START_SECONDS)
+            wait_until(
+                self.answers, f"{self.kind} on port {self.port}", timeout_seconds=START_SECONDS
+            )
         except BaseException:
             self.process.kill()
             raise
@@ -84,7 +88,9 @@ class Server:
     def answers(self) -> bool:
         """Tell whether it takes statements; raise if its process has ended."""
         if not self.process.is_running():
-            raise RuntimeError(f"{self.kind} ended at once; its log closes on:\n{self.process.tail()}")
+            raise RuntimeError(
+                f"{self.kind} ended at once; its log closes on:\n{self.process.tail()}"
+            )
         try:
             self.execute("SELECT 1")
         except pymysql.err.OperationalError:
@@ -131,7 +137,9 @@ def start(
         *([] if durable else programs.relaxed_options()),
         *options,
     ]
-    server = Server(kind=kind, folder=folder.absolute(), port=port or free_port(), options=wanted, tied=tied)
+    server = Server(
+        kind=kind, folder=folder.absolute(), port=port or free_port(), options=wanted, tied=tied
+    )
     server.launch()
     return server
 

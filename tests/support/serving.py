@@ -25,7 +25,9 @@ READY_SECONDS = 60.0
 
 def environment(database_url: str, settings: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without its own settings, and those given."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("RESTANTE_")}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("RESTANTE_")
+    }
     fixed = {"RESTANTE_DATABASE_URL": database_url, "RESTANTE_SECRET_KEY": SECRET_KEY}
     return {**inherited, **fixed, **settings}
 
@@ -53,7 +55,9 @@ class RestanteCommand:
         """What a command that must succeed prints."""
         done = self.run(*words)
         if done.returncode:
-            raise AssertionError(f"restante {' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+            raise AssertionError(
+                f"restante {' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+            )
         return done.stdout
 
     def json(self, *words: str) -> dict[str, Any]:
@@ -73,7 +77,9 @@ class RestanteCommand:
     def create_project(self, tenant: str, slug: str) -> str:
         return str(self.json("project", "create", "--tenant", tenant, slug)["project_id"])
 
-    def create_agent(self, tenant: str, name: str, *, grants: tuple[str, ...] = ()) -> dict[str, Any]:
+    def create_agent(
+        self, tenant: str, name: str, *, grants: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
         """`{agent_id, client_id, client_secret}`."""
         options = [part for grant in grants for part in ("--grant", grant)]
         return self.json("agent", "create", "--tenant", tenant, "--name", name, *options)

@@ -1,4 +1,4 @@
-"""The database servers of one test run: started once, shared by all workers, each with databases of its own."""
+"""The database servers of one test run: started once, and shared by all workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.unavailable import Unavailable
 
 KINDS = ("sqlite", "mariadb", "mysql")
 
-# A server ends with the thread that started it (processes.die_with_parent), so these threads outlive their work.
+# A server ends with the thread that started it (processes.die_with_parent): these outlive their work.
 _threads = ThreadPoolExecutor(2)
 
 
@@ -33,7 +33,9 @@ def known_url(kind: str) -> str | None:
 class ServersOfRun:
     """What the controlling process holds; `left_out` says by kind why a server could not be had."""
 
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="restante-test-servers-")))
+    folder: Path = field(
+        default_factory=lambda: Path(tempfile.mkdtemp(prefix="restante-test-servers-"))
+    )
     running: list[Server] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
