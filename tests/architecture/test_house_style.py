@@ -57,7 +57,7 @@ def test_annotations_are_never_evaluated() -> None:
     ("comment", "reasoned"),
     [
         (r"#\s*noqa", r"#\s*noqa: [A-Z]+\d+(, ?[A-Z]+\d+)* - \w+"),
-        (r"#\s*type:\s*ignore", r"#\s*type: ignore\[[a-z-]+(, ?[a-z-]+)*\]  # \w+"),
+        (r"#\s*type:\s*ignore", r"#\s*type: ignore\[[a-z-]+(, ?[a-z-]+)*\]\s+# \w+"),
         (r"#\s*pragma: no cover", r"#\s*pragma: no cover - \w+"),
         (r"#\s*shellcheck disable", r"#\s*shellcheck disable=SC\d+ # \w+"),
     ],
