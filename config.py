@@ -24,6 +24,12 @@ SECRET_LENGTH = 32
 BACKENDS = ("mysql", "mariadb", "sqlite")
 
 
+def default_folder() -> Path:
+    """`instance/` of the checkout, or of the working directory where the program is installed."""
+    home = Path(__file__).resolve().parent
+    return (home if (home / "pyproject.toml").exists() else Path.cwd()) / "instance"
+
+
 class SettingsRefused(Exception):
     """The settings cannot be used; one sentence per fault."""
 
@@ -35,9 +41,11 @@ class SettingsRefused(Exception):
 class Settings(BaseSettings):
     """What an operator may set. Lengths are in seconds, sizes in bytes."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", validate_default=False)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="ignore", validate_default=False
+    )
 
-    instance: Path = Field(default_factory=lambda: _default_folder())
+    instance: Path = Field(default_factory=default_folder)
     database_url: str = ""
     database_slots: int = Field(default=10, ge=1, le=1000)
     secret_key: SecretStr = SecretStr("")
@@ -56,7 +64,9 @@ class Settings(BaseSettings):
     heartbeat_seconds: float = Field(default=30.0, gt=0, le=300, allow_inf_nan=False)
     payload_limit_bytes: int = Field(default=256 * 1024, ge=1024, le=8 * 1024 * 1024)
     body_limit_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=64 * 1024 * 1024)
-    rate_limit_per_second: float = Field(default=0.0, ge=0, allow_inf_nan=False)  # per principal; 0: none
+    rate_limit_per_second: float = Field(
+        default=0.0, ge=0, allow_inf_nan=False
+    )  # per principal; 0: none
     max_streams: int = Field(default=10_000, ge=1)
 
     oidc_issuer: str = ""
@@ -67,7 +77,7 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Is this the embedded default, SQLite in one process?"""
+        """Whether this is the embedded default: SQLite in one process."""
         return make_url(self.database_url).get_backend_name() == "sqlite"
 
     @property
@@ -91,9 +101,13 @@ class Settings(BaseSettings):
         except ArgumentError:
             raise ValueError("is no database URL; write mysql://user:password@host/name") from None
         if url.get_backend_name() not in BACKENDS:
-            raise ValueError("names a database that is not supported; use mysql://, mariadb:// or sqlite:///")
+            raise ValueError(
+                "names a database that is not supported; use mysql://, mariadb:// or sqlite:///"
+            )
         if not url.database:
-            raise ValueError("names no database; put its name (for SQLite: its file) after the last slash")
+            raise ValueError(
+                "names no database; put its name (for SQLite: its file) after the last slash"
+            )
         if url.get_backend_name() == "sqlite" and url.database == ":memory:":
             raise ValueError("is SQLite in memory, which forgets everything; name a file")
         return text
@@ -127,7 +141,9 @@ class Settings(BaseSettings):
     def _allowances(cls, text: str) -> str:
         for entry in filter(None, (part.strip() for part in text.split(","))):
             if not _is_network(entry) and not _is_host_and_port(entry):
-                raise ValueError(f"has the entry {entry!r}, which is neither host:port nor a CIDR network")
+                raise ValueError(
+                    f"has the entry {entry!r}, which is neither host:port nor a CIDR network"
+                )
         return text
 
     @field_validator("egress_ca_file")
@@ -142,7 +158,9 @@ class Settings(BaseSettings):
         if not self.database_url:
             object.__setattr__(self, "database_url", f"sqlite:///{self.instance / 'restante.db'}")
         if self.payload_limit_bytes > self.body_limit_bytes:
-            raise ValueError("RESTANTE_PAYLOAD_LIMIT_BYTES is larger than RESTANTE_BODY_LIMIT_BYTES.")
+            raise ValueError(
+                "RESTANTE_PAYLOAD_LIMIT_BYTES is larger than RESTANTE_BODY_LIMIT_BYTES."
+            )
         oidc = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret.get_secret_value())
         if any(oidc) and not all(oidc):
             raise ValueError(
@@ -157,7 +175,7 @@ class Settings(BaseSettings):
         if not self.secret_key.get_secret_value():
             if not self.embedded:
                 raise ValueError(
-                    "RESTANTE_SECRET_KEY is not set, and a database that others reach needs one: take at least "
+                    "RESTANTE_SECRET_KEY is not set, and a database server needs one: take at least "
                     f"{SECRET_LENGTH} random characters, the same for every process, and keep a copy."
                 )
             try:
@@ -186,7 +204,9 @@ def check_origin(text: str) -> str:
     if url.scheme not in ("https", "http") or not host:
         raise ValueError(f"is no URL{remedy}")
     if url.scheme == "http" and not _is_loopback(host):
-        raise ValueError(f"is http for a host that is not loopback, so tokens would travel in the clear{remedy}")
+        raise ValueError(
+            f"is http for a host that is not loopback, so tokens would travel in the clear{remedy}"
+        )
     name = f"[{host}]" if ":" in host else host
     canonical = f"{url.scheme}://{name}" + (f":{port}" if port is not None else "")
     if text != canonical or (url.scheme, port) in (("https", 443), ("http", 80)):
@@ -195,12 +215,6 @@ def check_origin(text: str) -> str:
             + remedy
         )
     return text
-
-
-def _default_folder() -> Path:
-    """`instance/` of the checkout, or of the working directory where the program is installed."""
-    home = Path(__file__).resolve().parent
-    return (home if (home / "pyproject.toml").exists() else Path.cwd()) / "instance"
 
 
 def _sentences(error: ValidationError) -> Iterator[str]:
@@ -230,6 +244,8 @@ def _is_network(entry: str) -> bool:
 def _is_host_and_port(entry: str) -> bool:
     try:
         url = urlsplit(f"//{entry}")
-        return bool(url.hostname) and url.port is not None and url.netloc == entry and "@" not in entry
+        return (
+            bool(url.hostname) and url.port is not None and url.netloc == entry and "@" not in entry
+        )
     except ValueError:
         return False

@@ -45,10 +45,12 @@ class Principal:
     @property
     def public_id(self) -> str:
         """`agt_…` or `svc_…`."""
-        return encode_id(Prefix.AGENT if self.kind is PrincipalKind.AGENT else Prefix.SERVICE, self.id)
+        return encode_id(
+            Prefix.AGENT if self.kind is PrincipalKind.AGENT else Prefix.SERVICE, self.id
+        )
 
     def has(self, scope: TenantScope) -> bool:
-        """Does it hold this tenant scope?"""
+        """Whether it holds this tenant scope."""
         return scope in self.scopes
 
     def covered(self, verb: Verb) -> tuple[Project, ...]:

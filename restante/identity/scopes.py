@@ -67,7 +67,11 @@ def parse_scope(text: str) -> Scope | None:
 
 
 def covers(grant: Scope, scope: Scope) -> bool:
-    """Does a grant give a scope? `*` in a grant stands for every project, and only there."""
+    """Whether a grant gives a scope. `*` in a grant stands for every project, and only there."""
     if isinstance(grant, ProjectScope) and isinstance(scope, ProjectScope):
-        return grant.verb == scope.verb and scope.project != "*" and grant.project in ("*", scope.project)
+        return (
+            grant.verb == scope.verb
+            and scope.project != "*"
+            and grant.project in ("*", scope.project)
+        )
     return grant == scope

@@ -43,7 +43,9 @@ def kept_secret(folder: Path) -> str:
         finally:
             draft.unlink()
     if file.stat().st_mode & 0o077:
-        raise InstanceRefused(f"{file} can be read by others: chmod 600 it, or replace the key it holds.")
+        raise InstanceRefused(
+            f"{file} can be read by others: chmod 600 it, or replace the key it holds."
+        )
     return file.read_text().strip()
 
 

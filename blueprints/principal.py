@@ -1,0 +1,53 @@
+"""Who calls: a bearer token in the Authorization field (RFC 6750, section 2.1) and no other way."""
+
+from __future__ import annotations
+
+import re
+
+from flask import Request
+
+from extensions import house
+from restante.errors import AmbiguousCredentials, InsufficientScope, RestanteError, Unauthenticated
+from restante.identity.principal import Principal
+
+REALM = "restante"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_FORM = "application/x-www-form-urlencoded"
+
+
+def authenticate(request: Request) -> Principal:
+    """The caller, with what he may do now.
+
+    Raises Unauthenticated (no token, or one that does not hold) and AmbiguousCredentials (more than one).
+    """
+    return house().authority.authenticate(bearer_token(request))
+
+
+def bearer_token(request: Request) -> str:
+    """The token of the request; the errors of `authenticate`. A token in query or form is never taken."""
+    field = request.headers.get("Authorization", "").strip()
+    if not field:
+        raise Unauthenticated
+    # a field sent twice reaches us as one, joined by a comma, which no token contains
+    elsewhere = "access_token" in request.args or (
+        request.mimetype == _FORM and "access_token" in request.form
+    )
+    if "," in field or elsewhere:
+        raise AmbiguousCredentials
+    scheme, _, token = field.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated
+    token = token.strip()
+    if not _TOKEN.fullmatch(token):
+        raise Unauthenticated("malformed", presented=True)
+    return token
+
+
+def challenge(error: RestanteError) -> str:
+    """The WWW-Authenticate field that goes with a refusal (RFC 6750, section 3)."""
+    text = f'Bearer realm="{REALM}"'
+    if isinstance(error, InsufficientScope):
+        return f'{text}, error="insufficient_scope", scope="{error.members["required_scope"]}"'
+    if isinstance(error, Unauthenticated) and error.presented:
+        return f'{text}, error="invalid_token"'
+    return text

@@ -1,0 +1,216 @@
+"""From a bearer token to what its bearer may do now.
+
+The signature of a token is verified once; every request looks at the state of its principal,
+credential and grants, which is at most half a second old, so that what is disabled, revoked or
+withdrawn ends on every node within one second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Generic, TypeVar
+
+from joserfc.jwk import OKPKey
+from sqlalchemy import bindparam, null, select, union_all
+from sqlalchemy.orm import Session
+
+from restante.errors import Unauthenticated
+from restante.identity.principal import Principal, PrincipalKind, Project
+from restante.identity.projects import projects_of
+from restante.identity.requested_scopes import still_given
+from restante.identity.scopes import Scope, parse_scope
+from restante.identity.token_keys import TokenKeys
+from restante.identity.tokens import Claims, check_time, verify
+from restante.storage.clock import database_now
+from restante.storage.tables.identity import credential, granted_scope, principal
+from restante.storage.transaction import Database
+
+STATE_SECONDS = 0.5
+MOST_TOKENS = 20_000
+MOST_PRINCIPALS = 20_000
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Recent(Generic[K, V]):
+    """The most recently used values, at most so many. A lock per call: threads and greenlets share it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._most:
+                self._values.popitem(last=False)
+
+
+@dataclass(slots=True)
+class _Cell(Generic[V]):
+    """A value that one caller at a time renews, while the others wait for it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    held: tuple[V, float] | None = None
+
+    def fresh(self, now: Callable[[], float], load: Callable[[], V]) -> V:
+        held = self.held
+        if held is not None and now() - held[1] < STATE_SECONDS:
+            return held[0]
+        with self.lock:
+            held = self.held
+            if held is not None and now() - held[1] < STATE_SECONDS:
+                return held[0]
+            asked_at = now()  # what is on its way may change: it is as old as the question
+            self.held = load(), asked_at
+            return self.held[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The public keys, and the database's clock (seconds since 1970) when ours showed `read_at`."""
+
+    keys: Mapping[str, OKPKey]
+    database_seconds: float
+    read_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A principal as it is now, and what became of its tokens' scopes."""
+
+    tenant_id: bytes
+    kind: PrincipalKind
+    name: str
+    active: bool
+    grants: frozenset[Scope]
+    credentials: frozenset[bytes]
+    projects: Mapping[str, Project]
+    principals: dict[frozenset[Scope], Principal] = field(default_factory=dict)
+
+
+class Authority:
+    """Turns tokens into principals. One per process; the caches are its own."""
+
+    def __init__(
+        self,
+        database: Database,
+        token_keys: TokenKeys,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._token_keys = token_keys
+        self._monotonic = monotonic
+        self._keys: _Cell[_Keys] = _Cell()
+        self._claims: _Recent[bytes, Claims] = _Recent(MOST_TOKENS)
+        self._states: _Recent[bytes, _Cell[_State | None]] = _Recent(MOST_PRINCIPALS)
+
+    def authenticate(self, token: str) -> Principal:
+        """The bearer, with those scopes of its token that its grants still give.
+
+        Opens no transaction when the state is fresh. Raises Unauthenticated, the same for every cause.
+        """
+        return self.principal(self.claims(token))
+
+    def claims(self, token: str) -> Claims:
+        """What a token says that is good now by itself: signature, key, time."""
+        known = self._keys.fresh(self._monotonic, self._load_keys)
+        now = known.database_seconds + self._monotonic() - known.read_at
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        claims = self._claims.get(digest)
+        if claims is None:
+            claims = verify(token, issuer=self._token_keys.issuer, keys=known.keys, now=now)
+            self._claims.put(digest, claims)
+        elif claims.kid not in known.keys:
+            raise Unauthenticated("key_removed", presented=True)
+        check_time(claims, now)
+        return claims
+
+    def principal(self, claims: Claims) -> Principal:
+        """Whom the claims name, as he is now (at most half a second ago); streams ask at each heartbeat.
+
+        Raises Unauthenticated: he is gone or disabled, or his credential is revoked.
+        """
+        cell = self._states.get(claims.principal_id)
+        if cell is None:
+            self._states.put(claims.principal_id, cell := _Cell())
+        state = cell.fresh(
+            self._monotonic, lambda: self._database.run(lambda s: _load(s, claims.principal_id))
+        )
+        if state is None or not state.active or state.kind is not claims.kind:
+            raise Unauthenticated("principal_gone", presented=True)
+        if claims.credential_id not in state.credentials:
+            raise Unauthenticated("credential_revoked", presented=True)
+        found = state.principals.get(claims.scopes)
+        if found is None:
+            found = state.principals[claims.scopes] = Principal(
+                tenant_id=state.tenant_id,
+                kind=state.kind,
+                id=claims.principal_id,
+                name=state.name,
+                scopes=still_given(claims.scopes, grants=state.grants, slugs=state.projects.keys()),
+                projects=state.projects,
+            )
+        return found
+
+    def _load_keys(self) -> _Keys:
+        def load(session: Session) -> _Keys:
+            keys = self._token_keys.verifying(session)
+            seconds = database_now(session).replace(tzinfo=UTC).timestamp()
+            return _Keys(keys, seconds, self._monotonic())
+
+        return self._database.run(load)
+
+
+def _load(session: Session, principal_id: bytes) -> _State | None:
+    row = session.connection().execute(_PRINCIPAL, {"principal_id": principal_id}).one_or_none()
+    if row is None:
+        return None
+    grants: set[Scope] = set()
+    credentials: set[bytes] = set()
+    for scope, credential_id in session.connection().execute(
+        _RIGHTS, {"principal_id": principal_id}
+    ):
+        if credential_id is not None:
+            credentials.add(credential_id)
+        elif (parsed := parse_scope(scope)) is not None:
+            grants.add(parsed)
+    return _State(
+        tenant_id=row.tenant_id,
+        kind=PrincipalKind(row.kind),
+        name=row.name,
+        active=row.status == "active",
+        grants=frozenset(grants),
+        credentials=frozenset(credentials),
+        projects=projects_of(session, row.tenant_id),
+    )
+
+
+_PRINCIPAL = select(
+    principal.c.tenant_id, principal.c.kind, principal.c.name, principal.c.status
+).where(principal.c.principal_id == bindparam("principal_id"))
+_RIGHTS = union_all(
+    select(granted_scope.c.scope, null().label("credential_id")).where(
+        granted_scope.c.principal_id == bindparam("principal_id")
+    ),
+    select(null(), credential.c.credential_id).where(
+        credential.c.principal_id == bindparam("principal_id"), credential.c.revoked_at.is_(None)
+    ),
+)

@@ -1,0 +1,65 @@
+"""What agents and services have in common: a name, grants and a first secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from restante.errors import ValidationFailed
+from restante.identity.credentials import add_client_secret
+from restante.identity.grants import add_grants
+from restante.identity.names import check_name
+from restante.identity.principal import PrincipalKind
+from restante.identity.scopes import Scope
+from restante.storage.clock import database_now
+from restante.storage.ids import new_id
+from restante.storage.tables.identity import principal
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """A new agent or service. Its secret is shown once; its client_id is its public id."""
+
+    id: bytes
+    kind: PrincipalKind
+    client_secret: str = field(repr=False)
+
+
+def enrol(
+    session: Session,
+    tenant_id: bytes,
+    kind: PrincipalKind,
+    *,
+    name: str,
+    grants: Iterable[Scope],
+    columns: dict[str, Any] | None = None,
+) -> Enrolled:
+    """A new principal of the tenant with its grants and a secret; ValidationFailed: the name is taken."""
+    check_name(name)
+    taken = session.connection().execute(
+        select(principal.c.name).where(
+            principal.c.tenant_id == tenant_id,
+            principal.c.kind == kind.value,
+            principal.c.name == name,
+        )
+    )
+    if taken.first() is not None:
+        article = "an agent" if kind is PrincipalKind.AGENT else "a service"
+        raise ValidationFailed.at("/name", f"the tenant has {article} named {name!r} already")
+    principal_id = new_id()
+    session.connection().execute(
+        insert(principal).values(
+            principal_id=principal_id,
+            tenant_id=tenant_id,
+            kind=kind.value,
+            name=name,
+            created_at=database_now(session),
+            **(columns or {}),
+        )
+    )
+    add_grants(session, principal_id, grants)
+    return Enrolled(principal_id, kind, add_client_secret(session, principal_id))

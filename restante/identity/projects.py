@@ -1,0 +1,39 @@
+"""Projects: the labels that scopes are written for."""
+
+from __future__ import annotations
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from restante.errors import ValidationFailed
+from restante.identity.names import check_slug
+from restante.identity.principal import Project
+from restante.storage.clock import database_now
+from restante.storage.ids import new_id
+from restante.storage.tables.identity import project
+
+
+def create_project(session: Session, tenant_id: bytes, slug: str) -> Project:
+    """A new project of the tenant; ValidationFailed where the slug is taken."""
+    check_slug(slug)
+    if slug in projects_of(session, tenant_id):
+        raise ValidationFailed.at("/slug", f"the tenant has a project {slug!r} already")
+    made = Project(new_id(), slug)
+    session.connection().execute(
+        insert(project).values(
+            project_id=made.id, tenant_id=tenant_id, slug=slug, created_at=database_now(session)
+        )
+    )
+    return made
+
+
+def projects_of(session: Session, tenant_id: bytes) -> dict[str, Project]:
+    """All projects of the tenant, by slug."""
+    rows = session.connection().execute(
+        select(project.c.project_id, project.c.slug, project.c.on_quarantine).where(
+            project.c.tenant_id == tenant_id
+        )
+    )
+    return {
+        row.slug: Project(row.project_id, row.slug, row.on_quarantine == "hold") for row in rows
+    }
