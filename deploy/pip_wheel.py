@@ -12,6 +12,7 @@ import hashlib
 import html.parser
 import os
 import ssl
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -76,42 +77,52 @@ class Links(html.parser.HTMLParser):
             self.found[urllib.parse.unquote(url.rsplit("/", 1)[-1])] = url
 
 
-def opener(found: dict[str, str]) -> urllib.request.OpenerDirector:
-    """An opener with pip's certificate and proxy settings; SSL_CERT_FILE counts by itself."""
-    context = ssl.create_default_context()
-    if found.get("cert"):
-        context.load_verify_locations(cafile=str(Path(found["cert"]).expanduser()))
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
-    if found.get("proxy"):
-        handlers.append(
-            urllib.request.ProxyHandler({"http": found["proxy"], "https": found["proxy"]})
-        )
-    return urllib.request.build_opener(*handlers)
+class Client:
+    """Reads addresses with pip's certificate and proxy settings; SSL_CERT_FILE counts by itself."""
 
+    def __init__(self, found: dict[str, str]) -> None:
+        context = ssl.create_default_context()
+        if found.get("cert"):
+            context.load_verify_locations(cafile=str(Path(found["cert"]).expanduser()))
+        self._proxy = found.get("proxy")
+        self._checked = self._opener(context)
 
-def read(client: urllib.request.OpenerDirector, url: str) -> tuple[str, bytes]:
-    """The address finally reached, and what is there. A name and password in the URL become a header."""
-    parts = urllib.parse.urlsplit(url)
-    headers = {"Accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9, */*;q=0.1"}
-    if parts.username is not None:
-        pair = (
-            f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-        )
-        headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
-        parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-    shown = parts.geturl()
-    try:
-        with client.open(
-            urllib.request.Request(shown, headers=headers), timeout=TIMEOUT_SECONDS
-        ) as answer:
-            return answer.geturl(), answer.read()
-    except (OSError, ValueError) as error:
-        hint = ""
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            hint = (
-                " (Debian, Ubuntu: apt install ca-certificates; or point SSL_CERT_FILE at your CA)"
+    def _opener(self, context: ssl.SSLContext) -> urllib.request.OpenerDirector:
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
+        if self._proxy:
+            handlers.append(
+                urllib.request.ProxyHandler({"http": self._proxy, "https": self._proxy})
             )
-        raise NoPip(f"{shown}: {error}{hint}") from error
+        return urllib.request.build_opener(*handlers)
+
+    def read(self, url: str) -> tuple[str, bytes]:
+        """The address finally reached, and what is there. A login in the URL becomes a header."""
+        parts = urllib.parse.urlsplit(url)
+        headers = {"Accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9, */*;q=0.1"}
+        if parts.username is not None:
+            name, password = parts.username, parts.password or ""
+            pair = f"{urllib.parse.unquote(name)}:{urllib.parse.unquote(password)}"
+            headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+            parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+        request = urllib.request.Request(parts.geturl(), headers=headers)
+        try:
+            try:
+                return self._open(self._checked, request)
+            except urllib.error.URLError as error:
+                # A bare system has no CA file at all. What is fetched is pinned by its hash, so the
+                # other end need not be proven, unless it would be shown a password.
+                if "CERTIFICATE_VERIFY_FAILED" not in str(error) or "Authorization" in headers:
+                    raise
+                unchecked = ssl._create_unverified_context()  # noqa: S323, SLF001 - pinned by hash
+                return self._open(self._opener(unchecked), request)
+        except (OSError, ValueError) as error:
+            raise NoPip(f"{parts.geturl()}: {error}") from error
+
+    def _open(
+        self, opener: urllib.request.OpenerDirector, request: urllib.request.Request
+    ) -> tuple[str, bytes]:
+        with opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
+            return answer.geturl(), answer.read()
 
 
 def with_login(url: str, index: str) -> str:
@@ -126,16 +137,16 @@ def fetch_pip(folder: Path) -> Path:
     """Put pip's wheel into a folder, from the first index that has it, and return its path."""
     found = settings()
     indexes = [found.get("index-url") or DEFAULT_INDEX, *found.get("extra-index-url", "").split()]
-    client = opener(found)
+    client = Client(found)
     problems = []
     for index in indexes:
         try:
-            page, text = read(client, index.rstrip("/") + "/pip/")
+            page, text = client.read(index.rstrip("/") + "/pip/")
             links = Links(page)
             links.feed(text.decode("utf-8", "replace"))
             if WHEEL not in links.found:
                 raise NoPip(f"{page} does not offer {WHEEL}")
-            data = read(client, with_login(links.found[WHEEL], index))[1]
+            data = client.read(with_login(links.found[WHEEL], index))[1]
             if hashlib.sha256(data).hexdigest() != SHA256:
                 raise NoPip(f"{WHEEL} from {page} is not the file whose hash is pinned here")
         except NoPip as error:

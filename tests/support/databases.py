@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pymysql
-from sqlalchemy import Engine, delete, exists, literal, select, union_all
+from sqlalchemy import Engine, delete, event, exists, literal, select, union_all
 from sqlalchemy.engine import make_url
 
 from restante.storage.engine import make_engine
@@ -54,8 +54,14 @@ def create_with_tables(kind: str, name: str, folder: Path) -> tuple[str, Engine]
     """A database that has the tables of the metadata, and an engine on it."""
     url = create_empty(kind, name, folder)
     engine = make_engine(url, slots=20)
+    event.listen(engine, "before_cursor_execute", refuse_returning)
     metadata.create_all(engine)
     return url, engine
+
+
+def refuse_returning(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+    """MariaDB lets through what real MySQL has not."""
+    assert " RETURNING " not in statement.upper(), statement
 
 
 def empty_tables(engine: Engine) -> None:
