@@ -13,6 +13,15 @@ from sqlalchemy import Engine
 from config import Settings
 from restante.identity.authority import Authority
 from restante.identity.token_keys import TokenKeys
+from restante.identity.tokens import Claims
+from restante.inbox.rules import RULES, Rules
+from restante.signals.hub import Hub
+from restante.signals.presence import Notes
+from restante.signals.rings import ON_RING
+from restante.signals.streams import Streams
+from restante.inbox.rules import RULES, Rules
+from restante.signals.hub import Hub
+from restante.signals.rings import ON_RING
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
@@ -37,22 +46,40 @@ class House:
 
     settings: Settings
     database: Database
+    hub: Hub
     token_keys: TokenKeys
     authority: Authority
+    hub: Hub
+    streams: Streams[Claims]
+    notes: Notes
 
 
-def install(app: Flask, settings: Settings, info: dict[str, Any] | None = None) -> House:
-    """Give the application its database and its identity; `info` goes into every session."""
+def install(app: Flask, settings: Settings) -> House:
+    """Give the application its database, its doorbell and its identity."""
     app.config["SQLALCHEMY_DATABASE_URI"] = settings.database_url
     app.config[_SLOTS] = settings.database_slots
     db.init_app(app)
     migrate.init_app(app, db)
+    hub = Hub()
     with app.app_context():
-        database = Database(db.engine, info=info)
+        database = Database(db.engine, info={RULES: rules_of(settings), ON_RING: hub.ring_many})
     token_keys = TokenKeys(settings.public_url, settings.secret_keys)
-    house = House(settings, database, token_keys, Authority(database, token_keys))
+    house = House(settings, database, hub, token_keys, Authority(database, token_keys))
     app.extensions["restante"] = house
     return house
+
+
+def rules_of(settings: Settings) -> Rules:
+    """What the settings say about the engine."""
+    return Rules(
+        lease_seconds=settings.lease_seconds,
+        max_attempts=settings.max_attempts,
+        max_releases=settings.max_releases,
+        max_pending=settings.max_pending,
+        max_in_flight=settings.max_in_flight,
+        retention_seconds=settings.retention_days * 86_400,
+        retention_keeps_unsettled=settings.retention_unsettled == "keep",
+    )
 
 
 def house() -> House:

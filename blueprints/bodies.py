@@ -1,0 +1,120 @@
+"""Reading what a request says: its JSON object, its parameters, its headers; all faults at once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from flask import Request
+from pydantic import BaseModel, ValidationError
+from werkzeug.exceptions import ClientDisconnected
+
+from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
+from blueprints.raw_json import NoObject, read_object
+from restante.errors import ValidationFailed
+
+M = TypeVar("M", bound=BaseModel)
+RAW = frozenset({"payload", "result", "progress"})
+"""Members that are kept byte for byte, wherever they stand in an envelope."""
+
+MOST_ERRORS = 100
+_JSON = re.compile(r'application/json(\s*;\s*charset="?utf-?8"?)?\s*;?\s*', re.IGNORECASE)
+_KEY = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+_TOLD = {
+    "extra_forbidden": "is not known here: remove it",
+    "missing": "is required",
+    "int_type": "must be an integer",
+    "bool_type": "must be true or false",
+    "string_type": "must be a string",
+    "float_type": "must be a number",
+    "dict_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "list_type": "must be an array",
+    "tuple_type": "must be an array",
+}
+
+
+def read_bytes(request: Request, limit: int) -> bytes:
+    """The body. Raises BodyTooLarge, before reading it all, and UnsupportedMediaType."""
+    length = request.content_length
+    if length is not None and length > limit:
+        raise BodyTooLarge(f"The body may have {limit} bytes.", limit_bytes=limit)
+    kind = request.environ.get("CONTENT_TYPE", "")
+    if kind != "application/json" and not _JSON.fullmatch(kind) and (kind or length != 0):
+        raise UnsupportedMediaType
+    try:
+        text = request.get_data(cache=False)
+    except ClientDisconnected:
+        raise MalformedJson("The body ended before its Content-Length.") from None
+    if not text:
+        raise MalformedJson("The body is empty; send a JSON object, {} where there is nothing to say.")
+    return text
+
+
+def read_body(text: bytes, model: type[M]) -> M:
+    """A body as its model. Raises MalformedJson and ValidationFailed."""
+    try:
+        return model.__pydantic_validator__.validate_python(read_object(text, RAW))
+    except NoObject as error:
+        raise MalformedJson(str(error)) from None
+    except ValidationError as error:
+        raise ValidationFailed(errors=_faults(error, "")) from None
+
+
+def read_query(request: Request, model: type[M]) -> M:
+    """The parameters as their model. Raises ValidationFailed, its pointers the parameters' names."""
+    text = request.environ.get("QUERY_STRING", "")
+    values: dict[str, Any] = {}
+    if text:
+        try:
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=100)
+        except ValueError:
+            raise ValidationFailed.at("", "the query is not UTF-8, or has more than 100 parameters") from None
+        for name, value in pairs:
+            if name in values:
+                raise ValidationFailed.at(name, "is given twice: give it once")
+            values[name] = value
+    try:
+        return model.__pydantic_validator__.validate_python(values)
+    except ValidationError as error:
+        raise ValidationFailed(errors=_faults(error, None)) from None
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The Idempotency-Key of the request. Raises ValidationFailed."""
+    key: str | None = request.environ.get("HTTP_IDEMPOTENCY_KEY")
+    if key is not None and not _KEY.fullmatch(key):
+        raise ValidationFailed.at("Idempotency-Key", "must be 1 to 128 visible ASCII characters")
+    return key
+
+
+def traceparent(request: Request) -> str | None:
+    """The trace the request belongs to (W3C Trace Context), or None where it names none."""
+    sent = request.environ.get("HTTP_TRACEPARENT")
+    return sent if sent is not None and _TRACEPARENT.fullmatch(sent) else None
+
+
+def pointer(parts: tuple[int | str, ...]) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _faults(error: ValidationError, root: str | None) -> list[dict[str, str]]:
+    faults = []
+    for fault in error.errors(include_url=False, include_input=False)[:MOST_ERRORS]:
+        place = fault["loc"]
+        faults.append(
+            {
+                "pointer": str(place[0] if place else "") if root is None else root + pointer(place),
+                "detail": _TOLD.get(fault["type"]) or _told(fault["msg"]),
+            }
+        )
+    return faults
+
+
+def _told(message: str) -> str:
+    text = message.removeprefix("Value error, ").replace("Input should ", "must ")
+    return text.replace("String should ", "must ").replace("List should ", "must ").replace("Tuple should ", "must ")

@@ -1,0 +1,57 @@
+"""One call of an endpoint, and what it is answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Request, Response
+from orjson import dumps
+
+from restante.errors import NotFound
+from restante.identity.principal import Principal
+from restante.storage.ids import Prefix, decode_id
+
+JSON = "application/json"
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+class Call:
+    """A request that has been let in and read. `text`: its body as it came."""
+
+    __slots__ = ("body", "path", "principal", "query", "request", "text")
+
+    # what the endpoint's models made; each handler knows its own
+    body: Any
+    query: Any
+
+    def __init__(self, request: Request, principal: Principal, path: dict[str, str]) -> None:
+        self.request = request
+        self.principal = principal
+        self.path = path
+        self.text = b""
+
+    def event_id(self) -> bytes:
+        """The event of the path; one that does not decode is one that is not there."""
+        raw = decode_id(Prefix.EVENT, self.path["event_id"])
+        if raw is None:
+            raise NotFound
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`content`: what orjson writes, or the bytes themselves. `empty`: a held call may go on waiting."""
+
+    content: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: NO_STORE)
+    empty: bool = False
+
+    def response(self) -> Response:
+        """As Flask sends it."""
+        content = self.content if type(self.content) is bytes else dumps(self.content)
+        answer = Response(content, self.status, mimetype=JSON)
+        answer.headers.extend(self.headers)
+        return answer

@@ -1,0 +1,100 @@
+"""An endpoint: route, access, models and examples said in one place, from which the document is made.
+
+A request goes: who calls → may he → what does he say → one unit of work → the answer. Nothing is
+looked up per request that could be known when the route was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Blueprint, Response, request
+from pydantic import BaseModel
+from restante.storage.transaction import Session
+
+from blueprints.access import Access, states
+from blueprints.bodies import read_body, read_bytes, read_query
+from blueprints.calls import Call, Reply
+from blueprints.fields import Query
+from blueprints.principal import authenticate
+from blueprints.waiting import hold
+from extensions import house
+from restante.errors import RestanteError
+
+Handler = Callable[[Session, Call], Reply]
+_ENDPOINT = "restante_endpoint"
+
+
+class NoQuery(Query):
+    """No parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """What callers are told of an endpoint; `examples` and `answer_examples` by name."""
+
+    method: str
+    access: Access
+    summary: str
+    description: str
+    answer: type[BaseModel]
+    answer_examples: dict[str, Any]
+    status: int = 200
+    body: type[BaseModel] | None = None
+    examples: dict[str, Any] = field(default_factory=dict)
+    query: type[BaseModel] = NoQuery
+    problems: tuple[type[RestanteError], ...] = ()
+    # how long a call may be held until its reply is not empty
+    wait_seconds: Callable[[Call], int] | None = None
+    # an Idempotency-Key is read
+    creates: bool = False
+    # answers with an ETag and 304
+    revalidates: bool = False
+
+    def route(self, blueprint: Blueprint, rule: str) -> Callable[[Handler], Handler]:
+        """Decorate the handler; a blueprint's prefix comes before `rule`."""
+
+        def decorated(handler: Handler) -> Handler:
+            view = states(self.access)(_view(self, handler))
+            setattr(view, _ENDPOINT, self)
+            blueprint.add_url_rule(rule, handler.__name__, view, methods=[self.method])
+            return handler
+
+        return decorated
+
+
+def endpoint_of(view: Callable[..., Any]) -> Endpoint | None:
+    """The endpoint whose view this is."""
+    found: Endpoint | None = getattr(view, _ENDPOINT, None)
+    return found
+
+
+def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
+    access, body, query = endpoint.access, endpoint.body, endpoint.query
+    wait_seconds = endpoint.wait_seconds
+    defaults = query() if not any(f.is_required() for f in query.model_fields.values()) else None
+
+    def view(**path: str) -> Response:
+        asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
+        here = house()
+        principal = authenticate(asked)
+        access.admit(principal, path)
+        call = Call(asked, principal, path)
+        if defaults is None or asked.environ.get("QUERY_STRING"):
+            call.query = read_query(asked, query)
+        else:
+            call.query = defaults
+        if body is not None:
+            call.text = read_bytes(asked, here.settings.body_limit_bytes)
+            call.body = read_body(call.text, body)
+
+        def look() -> Reply:
+            return here.database.run(lambda session: handler(session, call))
+
+        seconds = wait_seconds(call) if wait_seconds is not None and asked.method != "HEAD" else 0
+        reply = hold(call, look, seconds, access=access) if seconds else look()
+        return reply.response()
+
+    return view
