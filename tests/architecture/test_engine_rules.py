@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.sources import calls, files, imports, name, names_used, tree
+from tests.architecture.sources import ROOT, calls, files, imports, name, names_used, tree
 
 ENGINE = files(".py", "restante")
 SERVER = files(".py", "restante", "blueprints", "workers")
@@ -81,5 +81,17 @@ def test_only_the_egress_room_has_an_http_client(client: str) -> None:
         if not name(path).startswith("restante/egress/")
         for module, line in imports(tree(path))
         if module == client or module.startswith(f"{client}.")
+    ]
+    assert not wrong
+
+
+def test_authlib_stays_where_tokens_are_asked_for_and_people_sign_in() -> None:
+    rooms = ("blueprints/oauth/", "blueprints/login", "extensions.py")
+    wrong = [
+        f"{name(path)}:{line}"
+        for path in (*SERVER, *(path for path in files(".py") if path.parent == ROOT))
+        if not name(path).startswith(rooms)
+        for module, line in imports(tree(path))
+        if module.partition(".")[0] == "authlib"
     ]
     assert not wrong
