@@ -46,7 +46,6 @@ class House:
 
     settings: Settings
     database: Database
-    hub: Hub
     token_keys: TokenKeys
     authority: Authority
     hub: Hub
@@ -64,7 +63,17 @@ def install(app: Flask, settings: Settings) -> House:
     with app.app_context():
         database = Database(db.engine, info={RULES: rules_of(settings), ON_RING: hub.ring_many})
     token_keys = TokenKeys(settings.public_url, settings.secret_keys)
-    house = House(settings, database, hub, token_keys, Authority(database, token_keys))
+    house = House(
+        settings=settings,
+        database=database,
+        token_keys=token_keys,
+        authority=Authority(database, token_keys),
+        hub=hub,
+        streams=Streams(
+            hub, limit=settings.max_streams, heartbeat_seconds=settings.heartbeat_seconds
+        ),
+        notes=Notes(),
+    )
     app.extensions["restante"] = house
     return house
 

@@ -30,7 +30,9 @@ class Ring:
     head: int | None = None
 
 
-def ring(session: Session, recipient_id: bytes, project_id: bytes, *, head: int | None = None) -> None:
+def ring(
+    session: Session, recipient_id: bytes, project_id: bytes, *, head: int | None = None
+) -> None:
     """Ring for this inbox and project when the transaction commits (once, however often asked)."""
     rings: dict[tuple[bytes, bytes], Ring] = session.info.setdefault(_RINGS, {})
     known = rings.get((recipient_id, project_id))
