@@ -40,8 +40,8 @@ Hash = BINARY(32)
 Instant = DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 """UTC with microseconds, without a zone."""
 
-Number = BigInteger().with_variant(mysql.BIGINT(unsigned=True), "mysql", "mariadb")
-"""Sequence numbers, generations, fences."""
+Number = BigInteger
+"""Sequence numbers, generations, fences. Signed: they are subtracted."""
 
 Serial = BigInteger().with_variant(Integer, "sqlite")
 """An auto-increment key (SQLite counts only INTEGER)."""

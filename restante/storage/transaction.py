@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoSlot
 from sqlalchemy.orm import Session, sessionmaker
@@ -44,8 +44,14 @@ def attempt(session: Session) -> int:
     return tries
 
 
+class Repeat(Exception):
+    """Another transaction was first: run this unit of work again, it will find what that one made."""
+
+
 def before_commit(session: Session, write: Callable[[Session], None]) -> None:
     """Have `write` run once, as the last statements of this transaction."""
+    if _TRY not in session.info and _BEFORE_COMMIT not in session.info:
+        _adopt(session)
     writes = session.info.setdefault(_BEFORE_COMMIT, [])
     if write not in writes:
         writes.append(write)
@@ -61,6 +67,23 @@ def run_after_commit(session: Session) -> None:
     """Run the hints of a transaction that has committed."""
     for hint in session.info.pop(_AFTER_COMMIT, ()):
         hint()
+
+
+def _adopt(session: Session) -> None:
+    """Give a session that an application made itself the ends of a unit of work.
+
+    What was recorded and not written goes with a rollback, like everything else.
+    """
+    kept = set(session.info)
+
+    def forget(session: Session, *_: object) -> None:
+        for key in [k for k in session.info if str(k).startswith("restante.") and k not in kept]:
+            del session.info[key]
+
+    event.listen(session, "before_commit", run_before_commit)
+    event.listen(session, "after_commit", run_after_commit)
+    event.listen(session, "after_commit", forget)
+    event.listen(session, "after_soft_rollback", forget)
 
 
 def after_commit(session: Session, hint: Callable[[], None]) -> None:
@@ -122,6 +145,12 @@ class Database:
                 _commit(session)
             except NoSlot:
                 raise Overloaded from None
+            except Repeat:
+                session.rollback()
+                tries += 1
+                if tries >= TRIES:
+                    raise Overloaded from None
+                continue
             except DBAPIError as error:
                 session.rollback()
                 tries = self._next_try(error, tries, began)
@@ -150,6 +179,11 @@ class Database:
         if tries:
             self._sleep(random.uniform(0, 0.02 * 2**tries))  # noqa: S311 - jitter, not a secret
         return tries + 1
+
+
+def is_held(error: DBAPIError) -> bool:
+    """Did a NOWAIT find its row locked? (3572 on MySQL, 1205 on MariaDB)"""
+    return bool(error.orig and error.orig.args and error.orig.args[0] in (1205, 3572))
 
 
 def _commit(session: Session) -> None:

@@ -78,6 +78,8 @@ event_content = Table(
     Column("sequence_number", Number, primary_key=True, autoincrement=False),
     # what never changes, as the JSON object it is answered with (envelope.py)
     Column("envelope", Blob, nullable=False),
+    # what the server keeps to itself (envelope.Options), where it is not the default
+    Column("options", Blob, nullable=True),
     Column("payload", Blob, nullable=True),
     Column("result", Blob, nullable=True),
     Column("progress", Blob, nullable=True),
@@ -100,6 +102,7 @@ scheduled_event = Table(
     Column("due_at", Instant, nullable=True),
     Column("final_at", Instant, nullable=True),
     Column("envelope", Blob, nullable=False),
+    Column("options", Blob, nullable=True),
     Column("payload", Blob, nullable=False),
     CheckConstraint("gate IN (0, 7)", name="gate"),
     CheckConstraint("(gate = 0) = (due_at IS NOT NULL)", name="scheduled_has_timer"),

@@ -1,0 +1,98 @@
+"""Ack: rows that passed the fence are completed, their payloads go, their keys go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import bindparam, update
+from sqlalchemy.orm import Session
+
+from restante.identity.principal import Principal
+from restante.inbox import ending
+from restante.inbox.envelope import instant
+from restante.inbox.fencing import Held, archived
+from restante.inbox.lifecycle import STATUS_OF, Gate
+from restante.inbox.orders import Ack, Answer
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.events import agent_inbox, event_content
+
+
+def answer(row: Any, completed_at: datetime) -> Answer:
+    """What an ack is answered."""
+    told: Answer = {
+        "event_id": encode_id(Prefix.EVENT, row.event_id),
+        "status": STATUS_OF[Gate.COMPLETED],
+        "completed_at": instant(completed_at),
+    }
+    if row.cancel_requested:
+        told["cancel_requested"] = True
+    return told
+
+
+def repeated(session: Session, agent: Principal, held: Held, order: Ack) -> Answer | None:
+    """The first outcome again, where this generation completed the event; archived or not."""
+    row = held.rows.get(order.event_id) or archived(session, agent, order.event_id)
+    if row is None or Gate(row.gate) is not Gate.COMPLETED:
+        return None
+    # a commit through a cursor completes what was never claimed: no generation did that
+    if order.claim_generation < 1 or row.claim_generation != order.claim_generation:
+        return None
+    return answer(row, row.final_at)
+
+
+def complete(
+    session: Session, agent: Principal, held: Held, acked: Sequence[tuple[Ack, Any]]
+) -> None:
+    """Complete rows that passed the fence, all in one statement."""
+    connection = session.connection()
+    numbers = [row.sequence_number for _, row in acked]
+    connection.execute(
+        COMPLETE, {"recipient": agent.id, "numbers": numbers, "completed": held.now}
+    )
+    plain = [row.sequence_number for order, row in acked if order.result is None]
+    if plain:
+        connection.execute(DROP_PAYLOADS, {"recipient": agent.id, "numbers": plain})
+    with_result = [
+        {"recipient": agent.id, "number": row.sequence_number, "answered": order.result}
+        for order, row in acked
+        if order.result is not None
+    ]
+    if with_result:
+        connection.execute(_KEEP_RESULT, with_result)
+    for _, row in sorted(acked, key=lambda pair: pair[1].sequence_number):
+        ending.leave_key(session, row, held.keys)
+
+
+COMPLETE = (
+    update(agent_inbox)
+    .where(
+        agent_inbox.c.recipient_id == bindparam("recipient"),
+        agent_inbox.c.sequence_number.in_(bindparam("numbers", expanding=True)),
+    )
+    .values(
+        gate=Gate.COMPLETED.value,
+        final_at=bindparam("completed"),
+        claim_expires_at=None,
+        consumer=None,
+        due_at=None,
+        not_before=None,
+    )
+)
+DROP_PAYLOADS = (
+    update(event_content)
+    .where(
+        event_content.c.recipient_id == bindparam("recipient"),
+        event_content.c.sequence_number.in_(bindparam("numbers", expanding=True)),
+    )
+    .values(payload=None)
+)
+_KEEP_RESULT = (
+    update(event_content)
+    .where(
+        event_content.c.recipient_id == bindparam("recipient"),
+        event_content.c.sequence_number == bindparam("number"),
+    )
+    .values(payload=None, result=bindparam("answered"))
+)

@@ -1,0 +1,130 @@
+"""How an attempt failed, and the signature by which failures of one kind are found together."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import orjson
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from restante.inbox.envelope import instant
+from restante.storage.tables.events import event_content
+from restante.storage.tables.failures import event_failure
+from restante.storage.tables.inboxes import inbox
+
+MESSAGE_KEPT = 2_000
+CODE_KEPT = 128
+
+
+class Outcome(StrEnum):
+    """What the failed attempt did to the world, as its holder knows."""
+
+    NONE = "none"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt failed."""
+
+    code: str
+    message: str
+    outcome: Outcome = Outcome.UNKNOWN
+
+
+LEASE_OVER = Failure("lease_expired", "The lease ended before the event was settled.")
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_VARIABLE = re.compile(r"\b(?:0x)?[0-9a-fA-F]{8,}\b|\b[0-9a-fA-F-]{32,}\b|\d+(?:\.\d+)*")
+
+
+def normalised(message: str) -> str:
+    """A message without what differs from one event to the next: numbers, ids, quoted values."""
+    plain = _VARIABLE.sub("#", _QUOTED.sub("'…'", message))
+    return " ".join(plain.split())[:300].lower()
+
+
+def signature(event_type: str, failure: Failure) -> str:
+    """32 hex digits, the same for failures of one kind: type, code, normalised message."""
+    kind = "\0".join((event_type, failure.code, normalised(failure.message)))
+    return hashlib.sha256(kind.encode()).hexdigest()[:32]
+
+
+def record(
+    session: Session,
+    row: Any,
+    failure: Failure,
+    now: datetime,
+    *,
+    quarantine_reason: str | None = None,
+) -> None:
+    """Keep an event's last failure; with a reason, as one that put it into quarantine."""
+    connection = session.connection()
+    context = connection.execute(
+        select(event_content.c.envelope, inbox.c.tenant_id)
+        .join(inbox, inbox.c.recipient_id == event_content.c.recipient_id)
+        .where(
+            event_content.c.recipient_id == row.recipient_id,
+            event_content.c.sequence_number == row.sequence_number,
+        )
+    ).one()
+    values = {
+        "code": failure.code[:CODE_KEPT],
+        "message": failure.message[:MESSAGE_KEPT],
+        "outcome": failure.outcome,
+        "failed_at": now,
+        "attempt": row.attempts,
+        "failure_signature": signature(orjson.loads(context.envelope)["type"], failure),
+        "quarantined_at": now if quarantine_reason else None,
+        "quarantine_reason": quarantine_reason,
+    }
+    changed = connection.execute(
+        update(event_failure).where(event_failure.c.event_id == row.event_id).values(values)
+    )
+    if changed.rowcount == 0:
+        connection.execute(
+            insert(event_failure),
+            {
+                "event_id": row.event_id,
+                "tenant_id": context.tenant_id,
+                "recipient_id": row.recipient_id,
+                "project_id": row.project_id,
+                **values,
+            },
+        )
+
+
+def leave_quarantine(session: Session, event_id: bytes) -> None:
+    """The event is out of quarantine; what happened stays known."""
+    session.connection().execute(
+        update(event_failure)
+        .where(event_failure.c.event_id == event_id)
+        .values(quarantined_at=None)
+    )
+
+
+def last_error(session: Session, event_id: bytes) -> dict[str, Any] | None:
+    """The last failure as JSON has it, or None."""
+    row = (
+        session.connection()
+        .execute(select(event_failure).where(event_failure.c.event_id == event_id))
+        .first()
+    )
+    if row is None:
+        return None
+    return {
+        "code": row.code,
+        "message": row.message,
+        "outcome": row.outcome,
+        "at": instant(row.failed_at),
+        "attempt": row.attempt,
+        "failure_signature": row.failure_signature,
+        "quarantine_reason": row.quarantine_reason,
+    }

@@ -1,0 +1,232 @@
+"""The first look at an inbox: one statement that says what there is, what is due, who may claim.
+
+No locks. A covered project costs one index range that stops at what is asked for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BindParameter, Select, bindparam, func, literal, select
+from sqlalchemy.orm import Session
+
+from restante.errors import CursorGone, NotFound
+from restante.identity.principal import Principal, Project
+from restante.inbox.lifecycle import Gate
+from restante.inbox.polling import STREAM_ALIVE, next_poll_ms
+from restante.inbox.rules import rules
+from restante.storage.clock import offset, utc_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.events import agent_inbox, archived_event, scheduled_event
+from restante.storage.tables.identity import principal, project
+from restante.storage.tables.inboxes import inbox
+from restante.storage.tables.signals import node, open_stream
+
+COUNTED = 100
+"""`claimable` is counted to here."""
+
+HELD_COUNTED = 10_000
+"""Claimed events are counted to here; no agent may hold more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An inbox as one statement saw it. `best`: (rank of the first, project), best first."""
+
+    now: datetime
+    epoch: bytes
+    head: int
+    oldest_cursor: int
+    changed_at: datetime | None
+    paused: bool
+    max_in_flight: int
+    is_due: bool
+    streaming: bool
+    in_flight: int
+    counted: int
+    best: tuple[tuple[int, Project], ...]
+
+    def claimable(self, taken: int = 0) -> int:
+        """How many could be claimed, to 100, once `taken` of those seen are gone."""
+        return max(0, min(COUNTED, self.counted - taken))
+
+    def next_poll_ms(self, claimable: int) -> int:
+        """When a poller should ask again."""
+        return next_poll_ms(
+            claimable=claimable,
+            idle=None if self.changed_at is None else self.now - self.changed_at,
+            streaming=self.streaming,
+            uniform=random.uniform,
+        )
+
+
+def look(
+    session: Session, agent: Principal, projects: Sequence[Project], *, counted: int = COUNTED
+) -> Look:
+    """Look at the agent's inbox; claimable events of `projects` are counted to `counted`."""
+    ordered = sorted(projects, key=lambda p: p.id)
+    values: dict[str, Any] = {
+        "recipient": agent.id,
+        "tenant": agent.tenant_id,
+        "counted": counted,
+    }
+    values.update({f"project_{i}": p.id for i, p in enumerate(ordered)})
+    row = session.connection().execute(_statement(len(ordered)), values).first()
+    if row is None:
+        raise NotFound
+    now = row.now + offset(session)
+    counts = [getattr(row, f"count_{i}") for i in range(len(ordered))]
+    ranks = [getattr(row, f"rank_{i}") for i in range(len(ordered))]
+    best = sorted(
+        ((rank, p) for rank, p in zip(ranks, ordered, strict=True) if rank is not None),
+        key=lambda pair: pair[0],
+    )
+    return Look(
+        now=now,
+        epoch=row.epoch,
+        head=row.head,
+        oldest_cursor=row.oldest_cursor,
+        changed_at=row.changed_at,
+        paused=bool(row.paused),
+        max_in_flight=rules(session).max_in_flight
+        if row.max_in_flight is None
+        else row.max_in_flight,
+        is_due=any(due is not None and due <= now for due in (row.due_at, row.scheduled_due_at)),
+        streaming=row.stream_seen_at is not None and now - row.stream_seen_at < STREAM_ALIVE,
+        in_flight=row.in_flight,
+        counted=sum(counts),
+        best=tuple(best),
+    )
+
+
+def check_cursor(
+    session: Session, recipient_id: bytes, seen: Any, after_cursor: int | None, epoch: str | None
+) -> None:
+    """CursorGone where this cursor's history is gone: purged, beyond head, or of another epoch.
+
+    `seen` has epoch, head and oldest_cursor, read after the rows that are answered.
+    """
+    reason = None
+    if epoch is not None and epoch != seen.epoch.hex():
+        reason = "epoch"
+    elif after_cursor is not None and after_cursor > seen.head:
+        reason = "epoch"
+    elif after_cursor is not None and after_cursor < seen.oldest_cursor:
+        reason = "retention"
+    if reason is None:
+        return
+    lost = None
+    if reason == "retention" and after_cursor is not None:
+        lost = {
+            "from": after_cursor + 1,
+            "to": seen.oldest_cursor,
+            "count": seen.oldest_cursor - after_cursor,
+            "unsettled": _lost_unsettled(session, recipient_id, after_cursor, seen.oldest_cursor),
+        }
+    raise CursorGone(
+        reason=reason,
+        oldest_cursor=seen.oldest_cursor,
+        head=seen.head,
+        epoch=seen.epoch.hex(),
+        lost=lost,
+        state_url=f"/api/v1/agents/{encode_id(Prefix.AGENT, recipient_id)}/state",
+    )
+
+
+def _lost_unsettled(session: Session, recipient_id: bytes, after: int, to: int) -> int:
+    unsettled = (
+        select(literal(1).label("one"))
+        .where(
+            archived_event.c.recipient_id == recipient_id,
+            archived_event.c.sequence_number > after,
+            archived_event.c.sequence_number <= to,
+            archived_event.c.reason == "retention",
+        )
+        .limit(10_000)
+        .subquery()
+    )
+    return session.connection().execute(select(func.count()).select_from(unsettled)).scalar_one()
+
+
+_STATEMENTS: dict[int, Select[Any]] = {}
+
+
+def _statement(covered: int) -> Select[Any]:
+    """The look at an inbox with so many covered projects; made once for each number."""
+    if covered not in _STATEMENTS:
+        _STATEMENTS[covered] = _build(covered)
+    return _STATEMENTS[covered]
+
+
+def _build(covered: int) -> Select[Any]:
+    recipient: BindParameter[bytes] = bindparam("recipient")
+    due = (
+        select(agent_inbox.c.due_at)
+        .where(agent_inbox.c.recipient_id == recipient, agent_inbox.c.due_at.is_not(None))
+        .order_by(agent_inbox.c.due_at)
+        .limit(1)
+    )
+    scheduled_due = (
+        select(scheduled_event.c.due_at)
+        .where(scheduled_event.c.recipient_id == recipient, scheduled_event.c.due_at.is_not(None))
+        .order_by(scheduled_event.c.due_at)
+        .limit(1)
+    )
+    streams = (
+        select(func.max(node.c.seen_at))
+        .select_from(open_stream)
+        .join(node, node.c.node_id == open_stream.c.node_id)
+        .where(open_stream.c.recipient_id == recipient)
+    )
+    # what the agent holds, in whatever project: the claim's index answers by equality
+    held = (
+        select(literal(1).label("one"))
+        .select_from(project)
+        .join(
+            agent_inbox,
+            (agent_inbox.c.recipient_id == recipient)
+            & (agent_inbox.c.project_id == project.c.project_id)
+            & (agent_inbox.c.gate == Gate.CLAIMED.value),
+        )
+        .where(project.c.tenant_id == bindparam("tenant"))
+        .limit(HELD_COUNTED)
+        .subquery()
+    )
+    columns: list[Any] = [
+        utc_now().label("now"),
+        inbox.c.epoch,
+        inbox.c.head,
+        inbox.c.oldest_cursor,
+        inbox.c.changed_at,
+        principal.c.paused,
+        principal.c.max_in_flight,
+        due.scalar_subquery().label("due_at"),
+        scheduled_due.scalar_subquery().label("scheduled_due_at"),
+        streams.scalar_subquery().label("stream_seen_at"),
+        select(func.count()).select_from(held).scalar_subquery().label("in_flight"),
+    ]
+    for i in range(covered):
+        claimable = (
+            select(agent_inbox.c.rank)
+            .where(
+                agent_inbox.c.recipient_id == recipient,
+                agent_inbox.c.project_id == bindparam(f"project_{i}"),
+                agent_inbox.c.gate == Gate.CLAIMABLE.value,
+            )
+            .order_by(agent_inbox.c.rank, agent_inbox.c.sequence_number)
+        )
+        counted = claimable.limit(bindparam("counted")).subquery()
+        columns.append(
+            select(func.count()).select_from(counted).scalar_subquery().label(f"count_{i}")
+        )
+        columns.append(claimable.limit(1).scalar_subquery().label(f"rank_{i}"))
+    return (
+        select(*columns)
+        .select_from(inbox)
+        .join(principal, principal.c.principal_id == inbox.c.recipient_id)
+        .where(inbox.c.recipient_id == recipient)
+    )

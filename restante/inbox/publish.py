@@ -1,0 +1,173 @@
+"""Publish: events for one or many recipients, all rows or none.
+
+`publish` checks and records; `write` gives the events their places, as the last thing of the
+transaction, so that inbox rows are locked only for the length of the commit. Lock order: inbox
+rows ascending over all recipients of the transaction, then what `place` locks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Table, insert
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from restante.identity.principal import Principal
+from restante.inbox import capacity, repeats
+from restante.inbox.lifecycle import Gate
+from restante.inbox.place import lock_inboxes, place
+from restante.inbox.publication import Arrival, Publication, Published, hash_key
+from restante.inbox.recipients import Recipients, check_recipients, project_of
+from restante.inbox.rules import rules
+from restante.storage.tables.events import event_correlation, scheduled_event
+from restante.storage.tables.keys import publication_key
+from restante.storage.transaction import Repeat, before_commit
+
+from restante.storage.ids import new_id
+
+_RECORDED = "restante.recorded"
+
+
+@dataclass(slots=True)
+class _Recorded:
+    """What a transaction has published so far."""
+
+    tenant_id: bytes
+    first: Recipients
+    limits: dict[bytes, int] = field(default_factory=dict)
+    arrivals: list[Arrival] = field(default_factory=list)
+    keys: list[dict[str, object]] = field(default_factory=list)
+    correlations: list[dict[str, object]] = field(default_factory=list)
+
+
+def publish(
+    session: Session, producer: Principal, publications: Sequence[Publication]
+) -> list[Published]:
+    """Record publications → one Published per publication and recipient, in the order listed.
+
+    Raises InsufficientScope or ValidationFailed for a project, RecipientRefused (unknown, foreign,
+    removed or without the project: alike), IdempotencyKeyReused; when written, InboxFull.
+    """
+    projects = [project_of(producer, p, f"/events/{i}") for i, p in enumerate(publications)]
+    recipients = check_recipients(session, producer, publications)
+    twins = repeats.find_twins(session, producer, publications)
+    recorded = _recorded(session, producer, recipients)
+    published: list[Published] = []
+    for index, (publication, project) in enumerate(zip(publications, projects, strict=True)):
+        now = recorded.first.now
+        available_at, expires_at = publication.times(now, f"/events/{index}")
+        envelope, options = publication.envelope(producer, now), publication.options().dump()
+        key_hash, own_key = publication.key_hash(), publication.idempotency_key
+        for recipient_id in publication.recipients:
+            twin = twins.get((recipient_id, hash_key(own_key))) if own_key else None
+            if twin is not None:
+                published.append(repeats.existing(session, twin, publication, recipient_id))
+                continue
+            event = Published(
+                event_id=new_id(),
+                recipient_id=recipient_id,
+                gate=Gate.SCHEDULED if available_at > now else Gate.CLAIMABLE,
+            )
+            published.append(event)
+            recorded.arrivals.append(
+                Arrival(
+                    event_id=event.event_id,
+                    recipient_id=recipient_id,
+                    project_id=project.id,
+                    rank=-publication.priority,
+                    max_attempts=publication.max_attempts or rules(session).max_attempts,
+                    key_hash=key_hash,
+                    available_at=available_at,
+                    expires_at=expires_at,
+                    envelope=envelope,
+                    options=options,
+                    payload=publication.payload,
+                    published=event,
+                )
+            )
+            if own_key:
+                recorded.keys.append(
+                    repeats.key_row(session, producer, publication, event, available_at)
+                )
+            if publication.correlation_id:
+                recorded.correlations.append(
+                    {
+                        "tenant_id": producer.tenant_id,
+                        "correlation_hash": hash_key(publication.correlation_id),
+                        "event_id": event.event_id,
+                    }
+                )
+    return published
+
+
+def write(session: Session) -> None:
+    """Write what was recorded: rows, sequences, rings. Runs by itself before the commit.
+
+    Raises InboxFull, naming the recipients; nothing of the transaction is written then.
+    """
+    recorded: _Recorded | None = session.info.pop(_RECORDED, None)
+    if recorded is None or not recorded.arrivals:
+        return
+    now = recorded.first.now
+    placed = [a for a in recorded.arrivals if a.available_at <= now]
+    counts = Counter(a.recipient_id for a in recorded.arrivals)
+    rows = lock_inboxes(session, counts)
+    bounds = {r: row.unsettled_bound for r, row in rows.items()}
+    capacity.check(session, counts, bounds, recorded.limits)
+    capacity.check_tenant(session, recorded.tenant_id, recorded.first.tenant_limit, counts.total())
+    try:
+        _insert(session, publication_key, recorded.keys)
+    except IntegrityError as error:
+        raise Repeat from error  # another call with this key has committed: look again
+    _insert(session, event_correlation, recorded.correlations)
+    if placed:
+        place(session, placed, {a.recipient_id: rows[a.recipient_id].head for a in placed}, now)
+    _schedule(session, [a for a in recorded.arrivals if a.available_at > now])
+
+
+def _recorded(session: Session, producer: Principal, recipients: Recipients) -> _Recorded:
+    recorded: _Recorded | None = session.info.get(_RECORDED)
+    if recorded is None:
+        recorded = session.info[_RECORDED] = _Recorded(producer.tenant_id, recipients)
+        before_commit(session, write)
+    recorded.limits.update(recipients.limits)
+    return recorded
+
+
+def _schedule(session: Session, arrivals: Sequence[Arrival]) -> None:
+    """Those not due yet wait in a table of their own; `timers` gives them their numbers."""
+    if not arrivals:
+        return
+    _insert(
+        session,
+        scheduled_event,
+        [
+            {
+                "event_id": a.event_id,
+                "recipient_id": a.recipient_id,
+                "project_id": a.project_id,
+                "gate": Gate.SCHEDULED,
+                "rank": a.rank,
+                "payload_bytes": len(a.payload),
+                "max_attempts": a.max_attempts,
+                "key_hash": a.key_hash,
+                "available_at": a.available_at,
+                "expires_at": a.expires_at,
+                "due_at": a.available_at,
+                "envelope": a.envelope,
+                "options": a.options,
+                "payload": a.payload,
+            }
+            for a in arrivals
+        ],
+    )
+    capacity.add(session, Counter(a.recipient_id for a in arrivals))
+
+
+def _insert(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    if rows:
+        session.connection().execute(insert(table), rows)

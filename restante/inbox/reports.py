@@ -1,0 +1,111 @@
+"""Delivery reports: an event in the inbox of an agent whose own event ended otherwise than by ack.
+
+In the same transaction as that end. The recipient's inbox row is locked late here, against the
+order; a deadlock over it repeats the unit of work.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from restante.inbox.envelope import Options, instant
+from restante.inbox.lifecycle import STATUS_OF, Gate
+from restante.inbox.place import lock_inboxes, place
+from restante.inbox.publication import Arrival
+from restante.inbox.rules import rules
+from restante.storage.ids import Prefix, decode_id, encode_id, new_id
+from restante.storage.tables.events import event_content
+from restante.storage.tables.identity import principal
+from restante.storage.transaction import before_commit
+
+_REPORTS = "restante.reports"
+TYPE = "delivery_report"
+
+
+def report(session: Session, row: Any, gate: Gate, now: datetime, *, reason: str | None) -> None:
+    """Tell the producer of `row`'s event of its end, if he asked to be told."""
+    content = (
+        session.connection()
+        .execute(
+            select(event_content.c.envelope, event_content.c.options).where(
+                event_content.c.recipient_id == row.recipient_id,
+                event_content.c.sequence_number == row.sequence_number,
+            )
+        )
+        .one()
+    )
+    report_content(session, row, content, gate, now, reason=reason)
+
+
+def report_content(
+    session: Session, row: Any, content: Any, gate: Gate, now: datetime, *, reason: str | None
+) -> None:
+    """The same, for one whose envelope and options are at hand."""
+    status = STATUS_OF[gate]
+    if status not in Options.load(content.options).report:
+        return
+    envelope = orjson.loads(content.envelope)
+    producer_id = decode_id(Prefix.AGENT, envelope["producer"]["id"] or "")
+    if producer_id is None:
+        return
+    payload = orjson.dumps(
+        {
+            "type": TYPE,
+            "event_id": encode_id(Prefix.EVENT, row.event_id),
+            "recipient_id": encode_id(Prefix.AGENT, row.recipient_id),
+            "status": status,
+            "reason": reason,
+            "at": instant(now),
+        }
+    )
+    arrival = Arrival(
+        event_id=new_id(),
+        recipient_id=producer_id,
+        project_id=row.project_id,
+        rank=0,
+        max_attempts=rules(session).max_attempts,
+        key_hash=None,
+        available_at=now,
+        expires_at=None,
+        envelope=orjson.dumps(_envelope(envelope, row, now)),
+        options=None,
+        payload=payload,
+    )
+    session.info.setdefault(_REPORTS, []).append(arrival)
+    before_commit(session, _write)
+
+
+def _envelope(of: dict[str, Any], row: Any, now: datetime) -> dict[str, Any]:
+    return {
+        **of,
+        "type": TYPE,
+        "priority": 0,
+        "causation_id": encode_id(Prefix.EVENT, row.event_id),
+        "reply_to": None,
+        "ordering_key": None,
+        "producer": {"kind": "system", "id": None, "name": "restante", "signed": False},
+        "created_at": instant(now),
+        "corrects": None,
+    }
+
+
+def _write(session: Session) -> None:
+    arrivals: list[Arrival] = session.info.pop(_REPORTS, [])
+    here = set(
+        session.connection().execute(
+            select(principal.c.principal_id).where(
+                principal.c.principal_id.in_(sorted({a.recipient_id for a in arrivals})),
+                principal.c.status != "removed",
+            )
+        ).scalars()
+    )
+    arrivals = [a for a in arrivals if a.recipient_id in here]
+    if not arrivals:
+        return
+    heads = {r: row.head for r, row in lock_inboxes(session, here).items()}
+    place(session, arrivals, heads, max(a.available_at for a in arrivals))
