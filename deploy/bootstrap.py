@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,8 +32,13 @@ PROJECTS = (ROOT, ROOT / "sdk" / "python")
 def fingerprint(kind: str, venv: Path) -> str:
     """A digest of all that decides what the environment of this kind looks like."""
     digest = hashlib.sha256(f"{sys.version}\n{venv}\n".encode())
-    for path in (LOCKS[kind], Path(__file__), *(p / "pyproject.toml" for p in PROJECTS)):
+    for path in (LOCKS[kind], Path(__file__)):
         digest.update(path.read_bytes())
+    for project in PROJECTS:
+        said = tomllib.loads((project / "pyproject.toml").read_text())
+        # not the settings of linters: they change nothing that is installed
+        installed = (said["build-system"], said["project"], said.get("tool", {}).get("hatch"))
+        digest.update(repr(installed).encode())
     return digest.hexdigest()
 
 
