@@ -55,7 +55,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     server = Index(("127.0.0.1", 0), Pages)
     server.asked, server.login = [], None
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
