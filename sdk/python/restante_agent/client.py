@@ -1,0 +1,208 @@
+"""The blocking client. Safe to share between threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from threading import Lock
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from restante_agent import settings
+from restante_agent.doorbell_stream import DoorbellStream
+from restante_agent.errors import UnexpectedAnswer
+from restante_agent.transport import LIMITS, lost, lower, timeout_of
+from restante_agent.wire import inbox_calls, publish_calls, settle_calls
+from restante_agent.wire.bind import blocking
+from restante_agent.wire.call import Call
+from restante_agent.wire.core import Core
+from restante_agent.wire.retry import RetryPolicy
+from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send
+
+T = TypeVar("T")
+
+
+class Client:
+    """The contract's calls, typed, with tokens, retries and waits taken care of.
+
+    >>> client = Client("https://inbox.example", "agt_...", "secret")
+    >>> claim = client.claim(limit=1)
+
+    `transport`, `random`, `monotonic` and `sleep` are there for tests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        client_id: str,
+        client_secret: str,
+        *,
+        scope: str | None = None,
+        agent_id: str | None = None,
+        retry: RetryPolicy | None = None,
+        read_seconds: float = 15.0,
+        transport: httpx2.BaseTransport | None = None,
+        random: Random | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.core: Core = settings.core_for(
+            base_url,
+            client_id,
+            client_secret,
+            scope=scope,
+            agent_id=agent_id,
+            retry=retry,
+            read_seconds=read_seconds,
+            random=random,
+        )
+        self._http = httpx2.Client(transport=transport, limits=LIMITS, follow_redirects=False)
+        self._monotonic, self._sleep = monotonic, sleep
+        self._token_lock = Lock()
+
+    @classmethod
+    def from_environment(cls, **options: Any) -> Client:
+        """A client from RESTANTE_URL, RESTANTE_CLIENT_ID and RESTANTE_CLIENT_SECRET."""
+        return cls(**{**settings.from_environment(), **options})
+
+    def with_options(
+        self, *, retry: RetryPolicy | None = None, read_seconds: float | None = None
+    ) -> Client:
+        """A view of this client with other settings; connections and tokens are shared."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        view.core = replace(
+            self.core,
+            retry=retry or self.core.retry,
+            read_seconds=self.core.read_seconds if read_seconds is None else read_seconds,
+        )
+        return view
+
+    # 5.1 to 5.3, 5.5, 5.6, 5.9
+    read = blocking(inbox_calls.read)
+    read_if_changed = blocking(inbox_calls.read_if_changed)
+    claim = blocking(inbox_calls.claim)
+    claims = blocking(inbox_calls.claims)
+    release_all = blocking(inbox_calls.release_all)
+    commit = blocking(inbox_calls.commit)
+    event = blocking(inbox_calls.event)
+    stats = blocking(inbox_calls.stats)
+    state = blocking(inbox_calls.state)
+    # 5.4, 5.5
+    ack = blocking(settle_calls.ack)
+    release = blocking(settle_calls.release)
+    reject = blocking(settle_calls.reject)
+    renew = blocking(settle_calls.renew)
+    settle = blocking(settle_calls.settle)
+    # 6.1
+    publish = blocking(publish_calls.publish)
+    publish_many = blocking(publish_calls.publish_many)
+    publish_to = blocking(publish_calls.publish_to)
+    receipt = blocking(publish_calls.receipt)
+    receipts = blocking(publish_calls.receipts)
+    cancel = blocking(publish_calls.cancel)
+
+    @contextmanager
+    def subscribe(
+        self, *, after_cursor: int | None = None, silence_seconds: float = 75.0
+    ) -> Iterator[DoorbellStream]:
+        """The doorbell: iterate it for frames. TimedOut after `silence_seconds` without a byte.
+
+        A frame only says that something is there; claim or read to get it. The stream's `abort`
+        may be called from another thread.
+        """
+        core = replace(self.core, read_seconds=silence_seconds)
+        opened: list[httpx2.Response] = []
+        request = inbox_calls.subscribe(core, after_cursor=after_cursor)
+        try:
+            self._drive(core.exchange(request), opened)
+            yield DoorbellStream(opened[-1])
+        finally:
+            for response in opened:
+                response.close()
+
+    @property
+    def agent_id(self) -> str:
+        """The agent whose inbox this client is about."""
+        return self.core.agent
+
+    @property
+    def server_version(self) -> str | None:
+        """`Restante-Version` of the newest answer; None before the first."""
+        return self.core.shared.server_version
+
+    def forget_tokens(self) -> None:
+        """Drop the kept tokens, so that the next call asks for a new one."""
+        self.core.shared.tokens.clear()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def perform(self, call: Call[T]) -> T:
+        """Run a call built by hand; what the methods do."""
+        return self._drive(call.exchange(self.core))
+
+    def _drive(self, exchange: Exchange[T], opened: list[httpx2.Response] | None = None) -> T:
+        reply: Reply = None
+        while True:
+            try:
+                step = exchange.send(reply)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            match step:
+                case Send():
+                    reply = self._send(step, opened)
+                case Pause():
+                    self._sleep(step.seconds)
+                    reply = None
+                case Authorize():
+                    reply = self._token(step)
+
+    def _token(self, step: Authorize) -> str:
+        value = self.core.current(step, self._monotonic())
+        if value is None:
+            with self._token_lock:
+                value = self.core.current(step, self._monotonic())
+                if value is None:
+                    value = self._drive(self.core.obtain(step.scope)).value
+        return value
+
+    def _send(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
+        request = self._http.build_request(
+            step.method,
+            step.url,
+            headers=step.headers,
+            content=step.content,
+            timeout=timeout_of(step),
+        )
+        sent_at = self._monotonic()
+        try:
+            response = self._http.send(request, stream=step.stream)
+            if step.stream and response.status_code < 400 and opened is not None:
+                opened.append(response)
+                content = b""
+            else:
+                content = response.read()
+                response.close()
+        except httpx2.TransportError as error:
+            return Lost(lost(error))
+        except httpx2.DecodingError as error:
+            raise UnexpectedAnswer(f"the answer's encoding cannot be undone: {error}") from error
+        return Answer(
+            status=response.status_code,
+            headers=lower(response.headers),
+            content=content,
+            sent_at=sent_at,
+            received_at=self._monotonic(),
+        )

@@ -1,0 +1,1 @@
+"""Values of the contract: frozen, typed, ignoring members they do not know."""

@@ -1,0 +1,93 @@
+"""From what a handler did to the verb that says so to the server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from restante_agent import jsontext
+from restante_agent.errors import RestanteError
+from restante_agent.model.settle import Ack, Failure, FailureOutcome, Reject, Release
+from restante_agent.runtime.delivery import Delivery, Stopped, StopReason
+
+log = logging.getLogger("restante_agent")
+
+RESULT_LIMIT_BYTES = 8 * 1024
+CODE_LIMIT, MESSAGE_LIMIT = 100, 1_000
+
+Verb = Ack | Release | Reject
+HandlerResult = Verb | Mapping[str, Any] | None
+
+
+class AttemptFailed(RestanteError):
+    """Raise it from a handler to name the failure; any other exception is named after its class.
+
+    `outcome` says what the attempt left behind; `delay_seconds` replaces the server's backoff.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str = "",
+        *,
+        outcome: FailureOutcome = FailureOutcome.FAILED,
+        delay_seconds: float | None = None,
+    ) -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.code, self.message = code, message
+        self.outcome, self.delay_seconds = outcome, delay_seconds
+
+
+def verb_of_result(delivery: Delivery, result: HandlerResult) -> Verb | None:
+    """What to settle after a handler returned; None: nothing, the lease is not ours any more."""
+    if result is None and delivery.stop_seen:
+        return verb_of_stop(delivery)
+    if isinstance(result, Ack):
+        return Ack(_fitting(delivery, result.result))
+    if result is None or isinstance(result, Mapping):
+        return Ack(_fitting(delivery, result))
+    if isinstance(result, Release | Reject):
+        return result
+    kind = type(result).__name__
+    failure = failed(
+        "handler_result", f"the handler returned {kind}: not None, an object or a verb"
+    )
+    return Release(error=failure)
+
+
+def verb_of_error(delivery: Delivery, error: BaseException) -> Verb | None:
+    """What to settle after a handler raised."""
+    if isinstance(error, Stopped):
+        return verb_of_stop(delivery)
+    if isinstance(error, AttemptFailed):
+        failure = failed(error.code, error.message, error.outcome)
+        return Release(delay_seconds=error.delay_seconds, error=failure)
+    return Release(error=failed(type(error).__name__, str(error)))
+
+
+def verb_of_stop(delivery: Delivery) -> Verb | None:
+    """A handler that stopped when told: give back what is still ours."""
+    if delivery.stop_reason in (StopReason.CANCEL_REQUESTED, StopReason.SHUTDOWN):
+        return Release()
+    return None
+
+
+def failed(code: str, message: str, outcome: FailureOutcome = FailureOutcome.FAILED) -> Failure:
+    """A failure within the lengths that every server takes; the end of a message says most."""
+    return Failure(code[:CODE_LIMIT] or "error", message[-MESSAGE_LIMIT:], outcome)
+
+
+def _fitting(delivery: Delivery, result: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    # The work is done. A result that cannot be kept must not make it be done again.
+    if result is None:
+        return None
+    try:
+        size = len(jsontext.dumps(result))
+    except (TypeError, ValueError):
+        log.exception("drop-result event_id=%s", delivery.event.event_id)
+        return None
+    if size > RESULT_LIMIT_BYTES:
+        log.error("drop-result event_id=%s bytes=%d", delivery.event.event_id, size)
+        return None
+    return result

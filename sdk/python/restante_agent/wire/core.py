@@ -1,0 +1,202 @@
+"""One exchange: authorise, send, interpret, wait, send again. Shared by both drivers."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from dataclasses import dataclass, field, replace
+from random import Random
+from urllib.parse import urlencode, urlsplit
+
+from restante_agent import jsontext
+from restante_agent.errors import (
+    ApiError,
+    ConfigurationError,
+    OutcomeUnknown,
+    Overloaded,
+    RateLimited,
+    RestanteError,
+    Unauthenticated,
+    UnexpectedAnswer,
+    Unreachable,
+)
+from restante_agent.problem import error_of
+from restante_agent.version import __version__
+from restante_agent.wire.retry import RetryPolicy
+from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Request, Send
+from restante_agent.wire.token import (
+    TOKEN_PATH,
+    ClientCredentials,
+    Token,
+    token_error,
+    token_from,
+)
+
+log = logging.getLogger("restante_agent")
+
+USER_AGENT = f"restante-agent/{__version__} python/{platform.python_version()}"
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all views of one client have in common: tokens, the server's version."""
+
+    tokens: dict[str | None, Token] = field(default_factory=dict)
+    server_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """Settings of a client, and the exchanges made with them."""
+
+    base_url: str
+    credentials: ClientCredentials
+    agent_id: str | None
+    retry: RetryPolicy
+    read_seconds: float
+    random: Random
+    shared: Shared
+
+    @property
+    def agent(self) -> str:
+        """The agent whose inbox is meant; ConfigurationError for a service that named none."""
+        if self.agent_id is None:
+            raise ConfigurationError("this call is about an inbox: give the client an agent_id")
+        return self.agent_id
+
+    @property
+    def agent_path(self) -> str:
+        return f"/api/v1/agents/{self.agent}"
+
+    @property
+    def is_agent(self) -> bool:
+        return self.credentials.client_id.startswith("agt_")
+
+    def exchange(self, request: Request) -> Exchange[Answer]:
+        """The answer to `request` (below 400); else the typed error of the last try."""
+        url, headers, content = self._prepare(request)
+        attempt, waited, rejected, retried = 0, 0.0, None, False
+        while True:
+            token = yield Authorize(self._token_scope(request), rejected)
+            reply = yield Send(
+                method=request.method,
+                url=url,
+                headers={**headers, "authorization": f"Bearer {token}"},
+                content=content,
+                read_seconds=self.read_seconds + request.hold_seconds,
+                stream=request.stream,
+            )
+            error: RestanteError
+            if isinstance(reply, Answer):
+                self._note_version(reply)
+                if reply.status < 400:
+                    return replace(reply, retried=retried)
+                error = error_of(reply.status, reply.headers, reply.content)
+                if rejected is None and _token_refused(error):
+                    rejected = str(token)
+                    continue
+            else:
+                error = _loss(reply)
+            attempt += 1
+            wait = self.retry.wait_before(attempt, error, waited_seconds=waited, random=self.random)
+            if wait is None:
+                if isinstance(error, ApiError):
+                    error.retried = retried
+                raise error
+            retried = retried or _may_have_happened(error)
+            waited += wait
+            kind = type(error).__name__
+            log.debug("retry path=%s try=%d wait=%.2f error=%s", request.path, attempt, wait, kind)
+            yield Pause(wait)
+
+    def obtain(self, scope: str | None) -> Exchange[Token]:
+        """A new token from the token endpoint; kept, so that `current` finds it."""
+        attempt, waited = 0, 0.0
+        while True:
+            reply = yield Send(
+                method="POST",
+                url=self.base_url + TOKEN_PATH,
+                headers={
+                    "accept": "application/json",
+                    "authorization": self.credentials.basic(),
+                    "content-type": "application/x-www-form-urlencoded",
+                    "user-agent": USER_AGENT,
+                },
+                content=self.credentials.form(scope or self.credentials.scope),
+                read_seconds=self.read_seconds,
+            )
+            error: Exception
+            if isinstance(reply, Answer):
+                if reply.status == 200:
+                    token = self.shared.tokens[scope] = token_from(reply)
+                    return token
+                error = token_error(reply)
+            else:
+                error = _loss(reply)
+            attempt += 1
+            wait = None
+            if isinstance(error, RestanteError):
+                wait = self.retry.wait_before(
+                    attempt, error, waited_seconds=waited, random=self.random
+                )
+            if wait is None:
+                raise error
+            waited += wait
+            yield Pause(wait)
+
+    def current(self, authorize: Authorize, now: float) -> str | None:
+        """A kept token that is neither rejected nor near its end."""
+        token = self.shared.tokens.get(authorize.scope)
+        if token is None or token.value == authorize.rejected or now >= token.refresh_at:
+            return None
+        return token.value
+
+    def local_path(self, url: str) -> str:
+        """Path and query of a link the server gave; no other origin gets a token."""
+        link, home = urlsplit(url), urlsplit(self.base_url)
+        there, here = (link.scheme, link.netloc), (home.scheme, home.netloc)
+        foreign = any(there) and there != here
+        if foreign or not link.path.startswith("/"):
+            raise UnexpectedAnswer(f"the server points to another place: {url!r}")
+        return link.path + (f"?{link.query}" if link.query else "")
+
+    def _token_scope(self, request: Request) -> str | None:
+        # A service's token has all it may do; a client told its scopes keeps to them.
+        return request.scope if self.is_agent and self.credentials.scope is None else None
+
+    def _prepare(self, request: Request) -> tuple[str, dict[str, str], bytes | None]:
+        url = self.base_url + request.path
+        if request.query:
+            url += "?" + urlencode(request.query)
+        headers = {"accept": "application/json", "user-agent": USER_AGENT, **request.headers}
+        content = None
+        if request.body is not None:
+            headers["content-type"] = "application/json"
+            content = jsontext.dumps(request.body)
+        return url, headers, content
+
+    def _note_version(self, answer: Answer) -> None:
+        version = answer.headers.get("restante-version")
+        if version and version != self.shared.server_version:
+            self.shared.server_version = version
+            log.info("server version=%s", version)
+
+
+def _loss(reply: Reply) -> Unreachable:
+    if not isinstance(reply, Lost):
+        raise TypeError(f"a driver replies to Send with Answer or Lost, not {reply!r}")
+    return reply.error
+
+
+def _token_refused(error: ApiError) -> bool:
+    # A signature that does not hold is a 401 too; a new token does not mend it.
+    return isinstance(error, Unauthenticated) and not error.slug.startswith("signature-")
+
+
+def _may_have_happened(error: RestanteError) -> bool:
+    """Whether the try behind this error can have had its effect."""
+    if isinstance(error, Unreachable):
+        return error.may_have_happened
+    if isinstance(error, OutcomeUnknown):
+        return True
+    return not isinstance(error, Overloaded | RateLimited)
