@@ -81,6 +81,11 @@ class Settings(BaseSettings):
         return make_url(self.database_url).get_backend_name() == "sqlite"
 
     @property
+    def database_file(self) -> Path:
+        """SQLite's file."""
+        return Path(make_url(self.database_url).database or "").absolute()
+
+    @property
     def secret_keys(self) -> tuple[str, ...]:
         """The key that seals, then the one that still opens what was sealed before it."""
         keys = (self.secret_key.get_secret_value(), self.secret_key_previous.get_secret_value())

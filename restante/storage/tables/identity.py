@@ -69,6 +69,17 @@ credential = Table(
     **TABLE_OPTIONS,
 )
 
+# Failed authentications of the last minute, by what they are counted for (failed_attempts.py).
+failed_attempt = Table(
+    "failed_attempt",
+    metadata,
+    Column("subject_hash", Hash, primary_key=True),
+    Column("failures", Integer, nullable=False),
+    Column("window_began_at", Instant, nullable=False),
+    Index(None, "window_began_at"),
+    **TABLE_OPTIONS,
+)
+
 token_key = Table(
     "token_key",
     metadata,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Float, Table
 
-from restante.storage.base import TABLE_OPTIONS, Instant, ascii_text, metadata
+from restante.storage.base import TABLE_OPTIONS, Instant, Number, ascii_text, metadata
 
 sample = Table(
     "sample",
@@ -16,11 +16,13 @@ sample = Table(
     **TABLE_OPTIONS,
 )
 
-# One row: which history this database is (`restante db restored` makes a new one).
+# One row: which history this database is (`restante db restored` begins a new one), and how far it
+# has come: a mark that only grows, so that a restored backup can be told from what it was made of.
 incarnation = Table(
     "incarnation",
     metadata,
     Column("incarnation_id", ascii_text(40), primary_key=True),
     Column("begun_at", Instant, nullable=False),
+    Column("mark", Number, nullable=False, server_default="0"),
     **TABLE_OPTIONS,
 )

@@ -1,0 +1,237 @@
+"""The `restante` command (contract section 8). It wires; what it does is in the engine.
+
+`--json` prints exactly one JSON object on stdout; everything else a command says goes to stderr.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from config import Settings, SettingsRefused, load_settings
+from restante import __version__
+from restante.errors import RestanteError, ValidationFailed
+from restante.identity.agents import create_agent
+from restante.identity.projects import create_project
+from restante.identity.services import create_service
+from restante.identity.tenants import create_tenant, find_tenant
+from restante.inbox.restored import forget_streams, restore_inboxes
+from restante.storage import incarnation, schema
+from restante.storage.engine import make_engine
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.probe import examine
+from restante.storage.transaction import Database
+
+MIGRATIONS = Path(__file__).resolve().parent / "migrations"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+of_tenant = click.option("--tenant", required=True, metavar="T", help="The tenant's id or name.")
+
+
+def refusing(command: Command) -> Command:
+    """Have what is refused end the command with a sentence and exit code 1."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except SettingsRefused as error:
+            raise click.ClickException("\n       ".join(error.faults)) from None
+        except ValidationFailed as error:
+            faults = error.members.get("errors", [])
+            raise click.ClickException(
+                "; ".join(f"{f['pointer'].lstrip('/')}: {f['detail']}" for f in faults)
+                or error.detail
+            ) from None
+        except RestanteError as error:
+            raise click.ClickException(error.detail) from None
+        except DBAPIError as error:
+            raise click.ClickException(f"The database refused: {error.orig}") from None
+
+    return run  # type: ignore[return-value]  # it has the command's own signature
+
+
+@contextmanager
+def database() -> Iterator[Database]:
+    """The database of the settings, checked; its connections are closed at the end."""
+    settings = load_settings()
+    engine = open_engine(settings)
+    try:
+        schema.check(engine, MIGRATIONS)
+        yield Database(engine)
+    finally:
+        engine.dispose()
+
+
+def open_engine(settings: Settings) -> Any:
+    """An engine on the database of the settings; for SQLite its folder is made."""
+    if settings.embedded:
+        settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    engine = make_engine(settings.database_url, slots=settings.database_slots)
+    examine(engine).require()
+    return engine
+
+
+def say(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print the answer, for a program or for a person."""
+    click.echo(json.dumps(answer) if as_json else text)
+
+
+@click.group()
+@click.version_option(__version__, prog_name="restante")
+def main() -> None:
+    """Restante: a durable inbox for agents that are not always there."""
+
+
+@main.group()
+def db() -> None:
+    """The database."""
+
+
+@db.command("upgrade")
+@as_json
+@refusing
+def db_upgrade(*, as_json: bool) -> None:
+    """Bring the database's tables to this release."""
+    engine = open_engine(load_settings())
+    try:
+        revision = schema.upgrade(engine, MIGRATIONS)
+    finally:
+        engine.dispose()
+    say({"revision": revision}, f"The schema is at revision {revision}.", as_json=as_json)
+
+
+@db.command("restored")
+@as_json
+@refusing
+def db_restored(*, as_json: bool) -> None:
+    """Begin new epochs after a backup was restored. Stop every `serve` before."""
+    with database() as house:
+        last: bytes | None = b""
+        inboxes = 0
+        while last is not None:
+            last, number = house.run(functools.partial(restore_inboxes, after=last))
+            inboxes += number
+        house.run(forget_streams)
+        begun = house.run(incarnation.begin)
+    say(
+        {"incarnation_id": begun.id, "inboxes": inboxes},
+        f"{inboxes} inboxes have begun a new epoch; their agents will be told to fetch their state. "
+        "Whatever was revoked or disabled after the backup was made is not so any more: do it again.",
+        as_json=as_json,
+    )
+
+
+@main.group()
+def tenant() -> None:
+    """Tenants: what belongs to one cannot be named from another."""
+
+
+@tenant.command("create")
+@click.argument("name")
+@click.option("--unsigned-ok", is_flag=True, help="Do not require signed requests.")
+@as_json
+@refusing
+def tenant_create(name: str, *, unsigned_ok: bool, as_json: bool) -> None:
+    """Create a tenant."""
+    with database() as house:
+        made = house.run(lambda s: create_tenant(s, name, require_signatures=not unsigned_ok))
+    tenant_id = encode_id(Prefix.TENANT, made.id)
+    say({"tenant_id": tenant_id}, f"Tenant {name}: {tenant_id}", as_json=as_json)
+
+
+@main.group()
+def project() -> None:
+    """Projects: the labels that scopes are written for."""
+
+
+@project.command("create")
+@of_tenant
+@click.argument("slug")
+@as_json
+@refusing
+def project_create(tenant: str, slug: str, *, as_json: bool) -> None:
+    """Create a project of a tenant."""
+    with database() as house:
+        made = house.run(lambda s: create_project(s, find_tenant(s, tenant).id, slug))
+    project_id = encode_id(Prefix.PROJECT, made.id)
+    say({"project_id": project_id}, f"Project {slug}: {project_id}", as_json=as_json)
+
+
+@main.group()
+def agent() -> None:
+    """Agents: machine principals with an inbox."""
+
+
+@agent.command("create")
+@of_tenant
+@click.option("--name", required=True)
+@click.option(
+    "--grant", "grants", multiple=True, metavar="SCOPE", help="agent:<project or *>:<verb>"
+)
+@click.option("--capability", "capabilities", multiple=True, metavar="C")
+@as_json
+@refusing
+def agent_create(
+    tenant: str, name: str, *, grants: tuple[str, ...], capabilities: tuple[str, ...], as_json: bool
+) -> None:
+    """Create an agent; its client_secret is shown this once."""
+
+    def work(session: Session) -> Any:
+        found = find_tenant(session, tenant)
+        return create_agent(session, found.id, name=name, grants=grants, capabilities=capabilities)
+
+    with database() as house:
+        made = house.run(work)
+    _say_machine("agent", encode_id(Prefix.AGENT, made.id), made.client_secret, as_json=as_json)
+
+
+@main.group()
+def service() -> None:
+    """Services: machine principals without an inbox."""
+
+
+@service.command("create")
+@of_tenant
+@click.option("--name", required=True)
+@click.option("--scope", "scopes", multiple=True, required=True, metavar="SCOPE")
+@as_json
+@refusing
+def service_create(tenant: str, name: str, *, scopes: tuple[str, ...], as_json: bool) -> None:
+    """Create a service; its client_secret is shown this once."""
+    with database() as house:
+        made = house.run(
+            lambda s: create_service(s, find_tenant(s, tenant).id, name=name, scopes=scopes)
+        )
+    _say_machine("service", encode_id(Prefix.SERVICE, made.id), made.client_secret, as_json=as_json)
+
+
+def _say_machine(kind: str, public_id: str, secret: str, *, as_json: bool) -> None:
+    say(
+        {f"{kind}_id": public_id, "client_id": public_id, "client_secret": secret},
+        f"{kind}_id:     {public_id}\nclient_id:     {public_id}\nclient_secret: {secret}\n"
+        "(The secret is not shown again.)",
+        as_json=as_json,
+    )
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes. [default: 2; SQLite: 1]")
+@click.option("--demo", is_flag=True, help="Upgrade the database and make a demo tenant at first.")
+@refusing
+def serve(host: str, port: int, *, workers: int | None, demo: bool) -> None:
+    """Serve HTTP, with maintenance inside unless RESTANTE_MAINTENANCE=off."""
+    from workers.start import start  # noqa: PLC0415 - it patches what other commands do without
+
+    start(host, port, workers=workers, demo=demo, migrations=MIGRATIONS)
