@@ -1,8 +1,9 @@
-"""One run of the suite: its servers, and the fixtures `database`, `serve` and `restante_command`."""
+"""One run of the suite: its servers, and the fixtures that tests stand on."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.support.databases import TestDatabase, create_empty, create_with_tables, empty_tables
+from tests.support.servers import Server, start
 from tests.support.serving import RestanteCommand, Served
 from tests.support.session import KINDS, ServersOfRun, known_url
 
@@ -170,6 +172,15 @@ def empty_database_url(backend: str, worker_folder: Path, worker_name: str) -> s
 
 
 @pytest.fixture
+def private_server(backend: str, tmp_path: Path) -> Iterator[Server]:
+    """A durable server of this test alone, to be killed and restarted (mark it `servers_only`)."""
+    server = start(backend, tmp_path / backend)
+    yield server
+    server.kill()
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture
 def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Starts real `restante serve` processes: `serve(database_url, workers=1, settings={…})`."""
     started = request.node.stash.setdefault(_served, [])
@@ -183,7 +194,7 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
         one.wait_until_ready()
         return one
 
-    yield start
+    yield begin
     for one in started:
         one.process.kill_group()
 
