@@ -185,7 +185,7 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
     """Starts real `restante serve` processes: `serve(database_url, workers=1, settings={…})`."""
     started = request.node.stash.setdefault(_served, [])
 
-    def start(
+    def begin(
         database_url: str, *, workers: int = 1, settings: dict[str, str] | None = None
     ) -> Served:
         log = tmp_path / f"serve-{len(started)}.log"
