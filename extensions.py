@@ -19,9 +19,6 @@ from restante.signals.hub import Hub
 from restante.signals.presence import Notes
 from restante.signals.rings import ON_RING
 from restante.signals.streams import Streams
-from restante.inbox.rules import RULES, Rules
-from restante.signals.hub import Hub
-from restante.signals.rings import ON_RING
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
