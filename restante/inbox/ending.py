@@ -51,6 +51,7 @@ LOCKED = (
     agent_inbox.c.due_at,
     agent_inbox.c.final_at,
     agent_inbox.c.cancel_requested,
+    agent_inbox.c.redriven,
 )
 """The columns of a row that its end needs."""
 

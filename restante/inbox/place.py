@@ -79,6 +79,7 @@ def place(
                 "available_at": arrival.available_at,
                 "expires_at": arrival.expires_at,
                 "due_at": arrival.expires_at,
+                "claim_only": b'"type":"work_assignment"' in arrival.envelope,
             }
         )
         contents.append(

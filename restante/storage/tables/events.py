@@ -57,6 +57,8 @@ agent_inbox = Table(
     Column("final_at", Instant, nullable=True),
     Column("cancel_requested", Boolean, nullable=False, server_default="0"),
     Column("redriven", Boolean, nullable=False, server_default="0"),
+    # a work assignment: only who claimed it completes it, no cursor does
+    Column("claim_only", Boolean, nullable=False, server_default="0"),
     CheckConstraint("gate BETWEEN 1 AND 8", name="gate"),
     CheckConstraint("(gate = 4) = (claim_expires_at IS NOT NULL)", name="claimed_has_deadline"),
     CheckConstraint("(gate = 4) = (consumer IS NOT NULL)", name="claimed_has_consumer"),

@@ -1,0 +1,88 @@
+"""Idempotency-Key: a request that is repeated is answered from the ids its first run made.
+
+The key is in the transaction of the rows: only what committed is kept, a crash frees the key.
+`replay` comes first in a unit of work (lock order: the key before everything else), `keep` after
+the verb.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from sqlalchemy import insert, select
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.orm import Session
+
+from restante.errors import IdempotencyInFlight, IdempotencyKeyReused
+from restante.identity.principal import Principal
+from restante.inbox.publication import hash_key
+from restante.inbox.repeats import KEPT_LONGER
+from restante.inbox.rules import rules
+from restante.storage.clock import database_now
+from restante.storage.tables.keys import idempotency_key
+from restante.storage.transaction import Repeat, is_held
+
+
+def request_hash(method: str, path: str, body: bytes) -> bytes:
+    """SHA-256 of method, path and body: what a key stands for."""
+    return hashlib.sha256(b"\0".join((method.encode(), path.encode(), body))).digest()
+
+
+def replay(session: Session, principal: Principal, key: str, hashed: bytes) -> Any | None:
+    """What the first run made (as it was given to `keep`), or None where there was none.
+
+    Raises IdempotencyKeyReused for another request, IdempotencyInFlight while the first runs.
+    """
+    try:
+        row = (
+            session.connection()
+            .execute(
+                select(idempotency_key.c.request_hash, idempotency_key.c.made)
+                .where(
+                    idempotency_key.c.principal_id == principal.id,
+                    idempotency_key.c.key_hash == hash_key(key),
+                )
+                .with_for_update(nowait=True)
+            )
+            .first()
+        )
+    except OperationalError as error:
+        if is_held(error):
+            raise IdempotencyInFlight from None
+        raise
+    if row is None:
+        return None
+    if row.request_hash != hashed:
+        raise IdempotencyKeyReused
+    return orjson.loads(row.made)
+
+
+def keep(
+    session: Session,
+    principal: Principal,
+    key: str,
+    hashed: bytes,
+    made: Any,
+    *,
+    latest_at: datetime | None = None,
+) -> None:
+    """Keep what a request made, as JSON, until well after `latest_at`, when its last is available."""
+    now = database_now(session)
+    kept = timedelta(seconds=rules(session).retention_seconds) + KEPT_LONGER
+    try:
+        session.connection().execute(
+            insert(idempotency_key),
+            {
+                "principal_id": principal.id,
+                "key_hash": hash_key(key),
+                "request_hash": hashed,
+                "made": orjson.dumps(made),
+                "created_at": now,
+                "keep_until": max(now, latest_at or now) + kept,
+            },
+        )
+    except IntegrityError as error:
+        raise Repeat from error  # the same request, twice at once: the other one has it

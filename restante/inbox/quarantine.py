@@ -1,0 +1,162 @@
+"""Quarantine: redrive an event with a reason and a name, or discard it. Nothing deletes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from restante.errors import NotFound, RestanteError
+from restante.inbox import ending, failures, history, locate, ordering
+from restante.inbox.history import Kind
+from restante.inbox.lifecycle import ClaimEnd, Gate
+from restante.inbox.place import lock_inboxes
+from restante.signals.rings import ring
+from restante.storage.clock import database_now
+from restante.storage.tables.events import agent_inbox
+from restante.storage.tables.inboxes import inbox, ordering_waiting
+
+
+class NotQuarantined(RestanteError):
+    """The event is not in quarantine (any more): nothing was changed."""
+
+
+class LaterSettled(RestanteError):
+    """Later events of its ordering key are settled: force it, if running late is right."""
+
+
+def redrive(
+    session: Session,
+    tenant_id: bytes,
+    event_id: bytes,
+    *,
+    actor: str,
+    reason: str,
+    force: bool = False,
+) -> None:
+    """Put a quarantined event back: same id, sequence and generation, a new attempt budget.
+
+    With an ordering key it joins those that wait, or stays the head its project held. Raises
+    NotFound (also for another tenant's), NotQuarantined, LaterSettled.
+    """
+    found = _in_tenant(session, tenant_id, event_id)
+    # lock order: the inbox row, for the bound of what waits, then the key, then the event
+    lock_inboxes(session, [found.recipient_id])
+    row, keys = _lock(session, found)
+    now = database_now(session)
+    key = keys.get(ending.key_name(row)) if row.key_hash is not None else None
+    if key is not None and not force and later_settled(session, found.row, key):
+        raise LaterSettled
+    gate, waits = Gate.CLAIMABLE, False
+    if key is not None and key.head_sequence is None:
+        key.head_sequence = row.sequence_number
+        ordering.save_keys(session, [key])
+    elif key is not None and key.head_sequence != row.sequence_number:
+        gate, waits = Gate.WAITING, True
+    values: dict[str, Any] = {
+        "gate": gate,
+        "attempts": 0,
+        "releases": 0,
+        "redriven": True,
+        "claim_ended_by": ClaimEnd.GIVEN_BACK,
+    }
+    if key is not None and not waits:
+        values["fence_base"] = key.fence - row.claim_generation
+    if row.expires_at is not None and row.expires_at <= now:
+        values["expires_at"] = None
+    else:
+        values["due_at"] = row.expires_at
+    connection = session.connection()
+    connection.execute(
+        update(agent_inbox)
+        .where(
+            agent_inbox.c.recipient_id == row.recipient_id,
+            agent_inbox.c.sequence_number == row.sequence_number,
+        )
+        .values(values)
+    )
+    if waits and key is not None:
+        ordering.wait(session, [(key, row.sequence_number)])
+    connection.execute(
+        update(inbox)
+        .where(inbox.c.recipient_id == row.recipient_id)
+        .values(unsettled_bound=inbox.c.unsettled_bound + 1)
+    )
+    failures.leave_quarantine(session, event_id)
+    _note(session, row, Kind.REDRIVEN, now, reason, actor)
+    ring(session, row.recipient_id, row.project_id)
+
+
+def discard(
+    session: Session, tenant_id: bytes, event_id: bytes, *, actor: str, reason: str
+) -> None:
+    """Give a quarantined event up: cancelled, its payload kept until it is archived."""
+    found = _in_tenant(session, tenant_id, event_id)
+    row, keys = _lock(session, found)
+    now = database_now(session)
+    _note(session, row, Kind.DISCARDED, now, reason, actor)
+    failures.leave_quarantine(session, event_id)
+    ending.finish(session, row, Gate.CANCELLED, now, keys, reason=reason)
+
+
+def later_settled(session: Session, row: Any, key: ordering.Key) -> int:
+    """How many later events of its key wait no more: the event would run after them."""
+    waiting = session.connection().execute(
+        select(func.count())
+        .select_from(ordering_waiting)
+        .where(
+            ordering_waiting.c.recipient_id == key.recipient_id,
+            ordering_waiting.c.project_id == key.project_id,
+            ordering_waiting.c.key_hash == key.key_hash,
+            ordering_waiting.c.sequence_number > row.sequence_number,
+        )
+    )
+    head_is_later = (key.head_sequence or 0) > row.sequence_number
+    later: int = key.ordering_sequence - row.ordering_sequence
+    return later - int(waiting.scalar_one()) - head_is_later
+
+
+def _in_tenant(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Located:
+    found = locate.by_event_id(session, event_id)
+    owner = session.connection().execute(
+        select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
+    )
+    if owner.scalar() != tenant_id:
+        raise NotFound
+    if found.table != "agent_inbox":
+        raise NotQuarantined
+    return found
+
+
+def _lock(session: Session, found: locate.Located) -> tuple[Any, ending.Keys]:
+    """The key's row, then the event's, which must be in quarantine."""
+    name = (found.recipient_id, found.project_id, found.row.key_hash)
+    keys = ordering.lock_keys(session, [name]) if found.row.key_hash is not None else {}
+    row = (
+        session.connection()
+        .execute(
+            select(*ending.LOCKED)
+            .where(
+                agent_inbox.c.recipient_id == found.recipient_id,
+                agent_inbox.c.sequence_number == found.sequence_number,
+            )
+            .with_for_update()
+        )
+        .first()
+    )
+    if row is None or Gate(row.gate) is not Gate.QUARANTINED:
+        raise NotQuarantined
+    return row, keys
+
+
+def _note(session: Session, row: Any, kind: Kind, now: Any, reason: str, actor: str) -> None:
+    history.note(
+        session,
+        row.event_id,
+        kind,
+        now,
+        generation=row.claim_generation,
+        reason=reason,
+        actor=actor,
+    )
