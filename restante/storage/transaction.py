@@ -31,6 +31,8 @@ T = TypeVar("T")
 # lock wait, deadlock, NOWAIT, record changed (MariaDB snapshot isolation), write conflict and
 # certification failure of a cluster, read-only after a failover
 RETRYABLE = frozenset({1205, 1213, 3572, 1020, 1180, 3100, 3101, 1290, 1792, 1836})
+# no such server now, too many connections, shutting down, gone away, lost
+UNREACHABLE = frozenset({2002, 2003, 2006, 2013, 1040, 1053, 1077, 1927})
 TRIES = 4
 SQLITE_WAIT_SECONDS = 1.0
 _TRY = "restante.try"
@@ -122,15 +124,18 @@ class Database:
         end) and OutcomeUnknown (the connection broke during COMMIT).
         """
         if self._gate is None:
-            return self._run(work)
-        if not self._gate.acquire(timeout=SQLITE_WAIT_SECONDS):
+            answer, session = self._run(work)
+        elif self._gate.acquire(timeout=SQLITE_WAIT_SECONDS):
+            try:
+                answer, session = self._run(work)
+            finally:
+                self._gate.release()
+        else:
             raise Overloaded
-        try:
-            return self._run(work)
-        finally:
-            self._gate.release()
+        run_after_commit(session)
+        return answer
 
-    def _run(self, work: Callable[[Session], T]) -> T:
+    def _run(self, work: Callable[[Session], T]) -> tuple[T, Session]:
         began = time.monotonic()
         tries = 0
         while True:
@@ -157,8 +162,7 @@ class Database:
                 continue
             finally:
                 session.close()
-            run_after_commit(session)
-            return answer
+            return answer, session
 
     def _next_try(self, error: DBAPIError, tries: int, began: float) -> int:
         """The number of the next try after a jittered pause, or the error once it is no use."""
@@ -169,12 +173,12 @@ class Database:
             return tries
         if not isinstance(code := error.orig.args[0] if error.orig and error.orig.args else None, int):
             raise error
-        # a connection found dead before anything was sent to it, or a statement told to repeat
-        if code not in RETRYABLE and not (error.connection_invalidated and tries == 0):
+        # a statement told to repeat, a connection found dead, a server that is just not there
+        if code not in RETRYABLE and code not in UNREACHABLE and not error.connection_invalidated:
             raise error
         self.retries[" ".join((error.statement or "COMMIT").split()[:3])] += 1
         log.warning("retry code=%s try=%s", code, tries + 1)
-        if tries + 1 >= TRIES:
+        if tries + 1 >= (TRIES if code in RETRYABLE else 2):
             raise Overloaded from error
         if tries:
             self._sleep(random.uniform(0, 0.02 * 2**tries))  # noqa: S311 - jitter, not a secret
