@@ -15,6 +15,7 @@ from restante.identity.authority import Authority
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
 from restante.inbox.rules import RULES, Rules
+from restante.observations import ON_OBSERVED
 from restante.signals.hub import Hub
 from restante.signals.presence import Notes
 from restante.signals.rings import ON_RING
@@ -22,6 +23,7 @@ from restante.signals.streams import Streams
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
+from workers.metrics import Metrics
 
 _SLOTS = "RESTANTE_DATABASE_SLOTS"
 
@@ -48,6 +50,7 @@ class House:
     hub: Hub
     streams: Streams[Claims]
     notes: Notes
+    metrics: Metrics
 
 
 def install(app: Flask, settings: Settings) -> House:
@@ -56,9 +59,14 @@ def install(app: Flask, settings: Settings) -> House:
     app.config[_SLOTS] = settings.database_slots
     db.init_app(app)
     migrate.init_app(app, db)
-    hub = Hub()
+    hub, metrics = Hub(), Metrics()
+    info = {
+        RULES: rules_of(settings),
+        ON_RING: hub.ring_many,
+        ON_OBSERVED: metrics.observe,
+    }
     with app.app_context():
-        database = Database(db.engine, info={RULES: rules_of(settings), ON_RING: hub.ring_many})
+        database = Database(db.engine, info=info)
     token_keys = TokenKeys(settings.public_url, settings.secret_keys)
     house = House(
         settings=settings,
@@ -70,6 +78,7 @@ def install(app: Flask, settings: Settings) -> House:
             hub, limit=settings.max_streams, heartbeat_seconds=settings.heartbeat_seconds
         ),
         notes=Notes(),
+        metrics=metrics,
     )
     app.extensions["restante"] = house
     return house

@@ -78,7 +78,7 @@ class Heartbeat(Service):
         return revoked
 
     def _beat_unchecked(self, streams: Sequence[Stream[Claims]]) -> None:
-        """Nothing can have been revoked in a database that nobody reaches, but ours may be the only way cut."""
+        """Who is revoked in a database that this process alone cannot reach, listens on for a while."""
         now = self._streams.clock()
         for stream in streams:
             stream.unchecked += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -58,10 +59,9 @@ class Registrar(Service):
         }
 
     def finish(self) -> None:
-        try:
+        # where it fails, whoever finds the row old removes it
+        with suppress(RestanteError, SQLAlchemyError):
             self._database.run(lambda session: registry.leave(session, self.node_id))
-        except (RestanteError, SQLAlchemyError):
-            pass  # whoever finds the row old removes it
 
     def _write(self, opened: list[Stream[Claims]], closed: list[bytes]) -> None:
         if not opened and not closed:

@@ -44,9 +44,13 @@ class Service:
         )
         self._thread.start()
 
-    def stop(self, *, timeout_seconds: float = 5.0) -> None:
-        """Have the loop end after the pass it is in, and wait for that."""
+    def stop_soon(self) -> None:
+        """Have the loop end after the pass it is in."""
         self._stopping.set()
+
+    def stop(self, *, timeout_seconds: float = 5.0) -> None:
+        """Have the loop end, and wait for that."""
+        self.stop_soon()
         if self._thread is not None:
             self._thread.join(timeout_seconds)
         self.finish()
@@ -96,7 +100,7 @@ class Services:
     def stop(self) -> None:
         """Stop every one; those that come first in the list last."""
         for service in self.all:
-            service._stopping.set()
+            service.stop_soon()
         for service in reversed(self.all):
             service.stop()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from restante.identity.tokens import Claims
 from restante.signals.rings import Ring
-from restante.signals.streams import Stream, Streams
+from restante.signals.streams import Streams
 from restante.signals.sweep import waiting
 from restante.storage.transaction import Database
 from workers.service import Service
@@ -40,5 +40,6 @@ class Sweeper(Service):
                 if (inbox := found.get((stream.recipient_id, project_id))) is not None
                 and (inbox.waits or inbox.head > stream.head)
             ]
-            rung += any([stream.hear(ring) for ring in rings])
+            for ring in rings:
+                rung += stream.hear(ring)
         return {"swept": len(due), "rung": rung, "more": int(more)}

@@ -22,8 +22,10 @@ from restante.storage.tables.identity import (
 
 
 def may_read(session: Session, bearers: Collection[Claims]) -> dict[Claims, frozenset[bytes]]:
-    """The projects each bearer may read now; none where its agent is not active, its credential
-    revoked or the key of its token removed. Four statements, however many are asked about."""
+    """The projects each bearer may read now, by four statements however many are asked about.
+
+    None where the agent is not active, the credential revoked or the key of the token removed.
+    """
     if not bearers:
         return {}
     connection = session.connection()

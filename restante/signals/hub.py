@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
+from typing import Self
 
 from restante.signals.rings import Ring
 
@@ -32,7 +33,7 @@ class Bell:
         self.head = head
         self.rung = False
 
-    def __enter__(self) -> Bell:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -68,7 +69,7 @@ class Bell:
         return self.take()
 
     def take(self) -> bool:
-        """Was it rung since it was last asked?"""
+        """Whether it was rung since it was last asked."""
         if self.rung:
             self.rung = False
             return True
@@ -139,7 +140,7 @@ class Hub:
         return self._bells.get(recipient_id, ())
 
     def listens(self, recipient_id: bytes) -> bool:
-        """Does anybody here listen at the inbox?"""
+        """Whether anybody here listens at the inbox."""
         return recipient_id in self._bells
 
     def drain(self) -> None:

@@ -15,6 +15,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from restante.signals.rings import Ring
@@ -63,10 +64,8 @@ class Neighbours:
         self._stopped = True
         self._path.unlink(missing_ok=True)
         self._has_rings.set()
-        try:
+        with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
 
     def ring_many(self, rings: Sequence[Ring]) -> None:
         """Have the neighbours ring; returns at once."""
@@ -112,10 +111,7 @@ class Neighbours:
                 datagram = self._socket.recv(_RING.size * MOST_RINGS)
             except OSError:
                 return
-            if self._stopped:
-                return
-            rings = unpack(datagram)
-            if rings:
+            if rings := unpack(datagram):
                 self._hear(rings)
 
 

@@ -78,8 +78,10 @@ def write_all(session: Session, node_id: bytes, streams: Sequence[Opened]) -> No
 
 
 def is_seen(session: Session, node_id: bytes) -> int | None:
-    """Say that this process lives; returns how many streams it has registered, or None where it
-    was not known (any longer)."""
+    """Say that this process lives; returns how many streams it has registered.
+
+    None where the process was not known (any longer).
+    """
     now = database_now(session)
     connection = session.connection()
     changed = connection.execute(update(node).where(node.c.node_id == node_id).values(seen_at=now))

@@ -23,7 +23,7 @@ class End(StrEnum):
     """Why a stream ends: the reasons of `reconnect`, and `revoked`, which is a frame of its own."""
 
     SHUTDOWN = "shutdown"
-    TOKEN_EXPIRED = "token_expired"  # noqa: S105 - a reason
+    TOKEN_EXPIRED = "token_expired"
     REPLACED = "replaced"
     LIFETIME = "lifetime"
     REVOKED = "revoked"
@@ -51,7 +51,7 @@ class Line(Protocol):
     """The connection of a stream."""
 
     def is_gone(self) -> bool:
-        """Has the other side closed it?"""
+        """Whether the other side has closed it."""
 
     def hang_up(self) -> None:
         """Close it under whoever may be writing."""
@@ -83,7 +83,6 @@ class Stream(Bell, Generic[Pass]):
         *,
         standing: Pass,
         ends_at: float,
-        ends_by: End,
         now: float,
     ) -> None:
         super().__init__(hub, recipient_id, project_ids)
@@ -91,7 +90,7 @@ class Stream(Bell, Generic[Pass]):
         self.standing = standing
         self.opened_at = now
         self.ends_at = ends_at
-        self.ends_by = ends_by
+        self.ends_by = End.LIFETIME
         self.beat_at = now
         self.beating = False
         self.unchecked = 0
@@ -153,31 +152,19 @@ class Streams(Generic[Pass]):
         return len(self._streams)
 
     def open(
-        self,
-        recipient_id: bytes,
-        project_ids: Iterable[bytes],
-        *,
-        standing: Pass,
-        life_seconds: float,
+        self, recipient_id: bytes, project_ids: Iterable[bytes], *, standing: Pass
     ) -> Stream[Pass] | None:
-        """A stream that hears from now on and lives at most so long; None where there is no room.
+        """A stream that hears from now on; None where there is no room. Bound it by its token's end.
 
         A ninth of an agent closes its oldest (those of other processes: the registry).
         """
         now = self.clock()
-        # before its token's end, never after it; and not all of a deployment in the same second
+        # not all of a deployment are to end in the same second
         lifetime = self.lifetime_seconds * random.uniform(0.9, 1.0)  # noqa: S311 - jitter
-        token_left = life_seconds - min(2.0, life_seconds / 10)
         stream = Stream(
-            self.hub,
-            recipient_id,
-            project_ids,
-            standing=standing,
-            ends_at=now + min(token_left, lifetime),
-            ends_by=End.TOKEN_EXPIRED if token_left < lifetime else End.LIFETIME,
-            now=now,
+            self.hub, recipient_id, project_ids, standing=standing, ends_at=now + lifetime, now=now
         )
-        stream.beat_at = now + self.heartbeat_seconds * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+        stream.beat_at = now + self.heartbeat_seconds * random.uniform(0.5, 0.9)  # noqa: S311 - jitter
         with self._lock:
             if len(self._streams) >= self.limit or self.hub.draining:
                 return None
@@ -186,6 +173,12 @@ class Streams(Generic[Pass]):
         self.hub.join(stream)
         self._close_oldest(recipient_id)
         return stream
+
+    def bound(self, stream: Stream[Pass], token_seconds: float) -> None:
+        """End the stream before its token, which ends in so many seconds."""
+        end = self.clock() + token_seconds - min(2.0, token_seconds / 10)
+        if end < stream.ends_at:
+            stream.ends_at, stream.ends_by = end, End.TOKEN_EXPIRED
 
     def close(self, stream: Stream[Pass]) -> None:
         """Forget a stream whose connection has ended."""

@@ -59,15 +59,24 @@ def _size(count: int) -> int:
 @cache
 def _statement(count: int) -> TextClause:
     pairs = " UNION ALL ".join(f"SELECT :r{i} AS r, :p{i} AS p" for i in range(count))
-    statement = text(
-        "SELECT w.r, w.p, i.head, EXISTS ("
-        "SELECT 1 FROM agent_inbox a WHERE a.recipient_id = w.r AND a.project_id = w.p"
-        f" AND a.gate = {Gate.CLAIMABLE.value})"
-        " OR EXISTS (SELECT 1 FROM agent_inbox a WHERE a.recipient_id = w.r AND a.due_at <= :now"
-        f" AND a.project_id = w.p AND a.gate IN ({Gate.DELAYED.value}, {Gate.CLAIMED.value}))"
-        " OR EXISTS (SELECT 1 FROM scheduled_event s WHERE s.recipient_id = w.r AND s.due_at <= :now"
-        " AND s.project_id = w.p) AS waits"
-        f" FROM ({pairs}) w JOIN inbox i ON i.recipient_id = w.r"
-    )
     ids = [bindparam(f"{name}{i}", type_=Id) for i in range(count) for name in "rp"]
-    return statement.bindparams(bindparam("now", type_=Instant), *ids)
+    return text(_TEXT.replace(":pairs", pairs)).bindparams(
+        bindparam("now", type_=Instant),
+        bindparam("claimable", Gate.CLAIMABLE.value),
+        bindparam("claimed", Gate.CLAIMED.value),
+        bindparam("delayed", Gate.DELAYED.value),
+        *ids,
+    )
+
+
+_TEXT = """
+SELECT w.r, w.p, i.head,
+    EXISTS (SELECT 1 FROM agent_inbox a
+        WHERE a.recipient_id = w.r AND a.project_id = w.p AND a.gate = :claimable)
+    OR EXISTS (SELECT 1 FROM agent_inbox a
+        WHERE a.recipient_id = w.r AND a.due_at <= :now
+        AND a.project_id = w.p AND a.gate IN (:claimed, :delayed))
+    OR EXISTS (SELECT 1 FROM scheduled_event s
+        WHERE s.recipient_id = w.r AND s.due_at <= :now AND s.project_id = w.p) AS waits
+FROM (:pairs) w JOIN inbox i ON i.recipient_id = w.r
+"""

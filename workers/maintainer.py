@@ -1,0 +1,68 @@
+"""The process of `restante maintain` (maintain.py starts it)."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+
+from config import Settings
+from extensions import rules_of
+from restante.inbox.rules import RULES
+from restante.observations import ON_OBSERVED
+from restante.signals.neighbours import Neighbours
+from restante.signals.rings import ON_RING, Ring
+from restante.storage.engine import make_engine
+from restante.storage.transaction import Database
+from workers.figures import FigureKeeper
+from workers.maintenance import maintenance_services
+from workers.metrics import Metrics
+from workers.service import Services
+
+SLOTS = 8
+
+
+def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Mapping[str, int]]:
+    """Maintain until SIGTERM or SIGINT; `once`: one pass of everything. Returns what that did.
+
+    The web processes of this host are rung directly, others through the table.
+    """
+    metrics = Metrics()
+    neighbours = Neighbours(folder, _hear_nothing)
+    database = Database(
+        make_engine(settings.database_url, slots=SLOTS),
+        info={
+            RULES: rules_of(settings),
+            ON_RING: neighbours.ring_many,
+            ON_OBSERVED: metrics.observe,
+        },
+    )
+    services = maintenance_services(database)
+    neighbours.start()
+    try:
+        if once:
+            return Services(services).run_once()
+        _run(Services([*services, FigureKeeper(database, metrics, [database])]))
+        return {}
+    finally:
+        neighbours.stop()
+        database.engine.dispose()
+
+
+def _hear_nothing(rings: list[Ring]) -> None:
+    """Nobody listens here."""
+
+
+def _run(services: Services) -> None:
+    stop = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    services.start()
+    stop.wait()
+    services.stop()

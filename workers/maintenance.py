@@ -1,0 +1,54 @@
+"""Maintenance: what keeps the books of inboxes that nobody looks at. Any number of copies may run.
+
+In web processes one of a host runs it, as long as it lives; `restante maintain` always does.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from restante.storage.transaction import Database
+from workers.pruner import Pruner
+from workers.retention import Retention
+from workers.run_folder import HostLock
+from workers.sampler import Sampler
+from workers.service import Service, Services
+from workers.timers import Timers
+
+LOCK_FILE = "maintenance.lock"
+TRY_SECONDS = 1.0
+
+
+def maintenance_services(database: Database) -> list[Service]:
+    """All of it."""
+    return [Timers(database), Retention(database), Pruner(database), Sampler(database)]
+
+
+class Maintenance:
+    """The maintenance inside a web process: starts once no other process of the host runs it."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.services = Services(maintenance_services(database))
+        self._lock = HostLock(folder / LOCK_FILE)
+        self._stopping = threading.Event()
+        self._runs = False
+
+    def start(self) -> None:
+        """Wait for the lock in the background, then run."""
+        threading.Thread(target=self._take_over, name="restante-maintenance", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop, and leave the lock to another process."""
+        self._stopping.set()
+        if self._runs:
+            self.services.stop()
+        self._lock.free()
+
+    def _take_over(self) -> None:
+        while not self._stopping.is_set():
+            if self._lock.take():
+                self._runs = True
+                self.services.start()
+                return
+            self._stopping.wait(TRY_SECONDS)

@@ -1,0 +1,148 @@
+"""Figures for Prometheus (contract section 8). Counted where things happen, summed over processes.
+
+With PROMETHEUS_MULTIPROC_DIR set before this is imported the figures are in files of that folder,
+one process each; what concerns the database comes from the last sample. A scrape asks nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from restante.observations import Observation, What
+from restante.sampling.samples import ALL, Figures, Measure
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_OURS = CollectorRegistry()
+_LENGTHS_MS = (5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000, 86_400_000)
+_LENGTHS_SECONDS = (0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
+_REQUESTS_SECONDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30)
+
+
+def _counter(name: str, says: str, *labels: str) -> Counter:
+    return Counter(name, says, labels, registry=_OURS)
+
+
+COUNTERS = {
+    What.CLAIMED: _counter("claims_total", "Events claimed.", "kind"),
+    What.CLAIMED_NOTHING: _counter(
+        "claims_empty_with_claimable_total",
+        "Claims that got nothing though something was claimable.",
+    ),
+    What.LEASE_EXPIRED: _counter("lease_expirations_total", "Leases that ended by their time."),
+    What.ATTEMPT_FAILED: _counter("attempts_failed_total", "Attempts that failed.", "cause"),
+    What.QUARANTINED: _counter("quarantined_total", "Events put into quarantine.", "reason"),
+    What.STALE_SETTLE: _counter("stale_settles_total", "Settles refused.", "verb", "reason"),
+}
+HISTOGRAMS = {
+    What.DELIVERED_MS: Histogram(
+        "delivery_latency_ms", "From available_at to ack.", buckets=_LENGTHS_MS, registry=_OURS
+    ),
+    What.COMPLETED_SECONDS: Histogram(
+        "completion_seconds", "From first claim to ack.", buckets=_LENGTHS_SECONDS, registry=_OURS
+    ),
+}
+REQUESTS = Histogram(
+    "http_request_seconds",
+    "Requests by route, streams and held calls left out.",
+    ("method", "route", "status"),
+    buckets=_REQUESTS_SECONDS,
+    registry=_OURS,
+)
+RINGS = _counter("rings_total", "Listeners woken by a ring.")
+RETRIES = _counter("deadlock_retries_total", "Units of work begun again.", "statement")
+CALLBACKS = _counter("callback_attempts_total", "Deliveries to callbacks.", "outcome")
+STREAMS = Gauge("streams_open", "Open streams.", registry=_OURS, multiprocess_mode="livesum")
+LEASE_RATE = Gauge(
+    "lease_expiration_rate",
+    "Leases that ended by their time, a second, over the last minute.",
+    registry=_OURS,
+    multiprocess_mode="livesum",
+)
+
+
+class _Sampled(Collector):
+    """What the last sample says of the database."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterable[Metric]:
+        depth = GaugeMetricFamily(
+            "inbox_depth_per_agent",
+            "Pending events; agents beyond the deepest are `rest`.",
+            labels=["agent"],
+        )
+        for (scope, measure), amount in sorted(self._figures.items()):
+            if measure == Measure.PENDING and scope != ALL:
+                depth.add_metric([scope], amount)
+            elif measure == Measure.DEPTH_OF_THE_REST:
+                depth.add_metric(["rest"], amount)
+        yield depth
+        for measure, says in (
+            (Measure.OLDEST_PENDING_AGE, "Age of the oldest pending event."),
+            (Measure.OLDEST_TIMER_AGE, "Age of the oldest timer that is due and has not run."),
+        ):
+            if (ALL, measure) in self._figures:
+                yield GaugeMetricFamily(measure.value, says, self._figures[ALL, measure])
+
+
+class Metrics:
+    """The figures of this process, and how they are shown together with those of its neighbours.
+
+    `figures`: the last sample. `expired_leases`: how many this process has ended.
+    """
+
+    def __init__(self) -> None:
+        self.figures: Figures = {}
+        self.expired_leases = 0.0
+
+    def observe(self, observations: Iterable[Observation]) -> None:
+        """Count what verbs have noticed (observations.ON_OBSERVED)."""
+        for what, amount, labels in observations:
+            if what in HISTOGRAMS:
+                HISTOGRAMS[what].observe(amount)
+            else:
+                counter = COUNTERS[what]
+                (counter.labels(*labels) if labels else counter).inc(amount)
+                if what is What.LEASE_EXPIRED:
+                    self.expired_leases += amount
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that has been answered."""
+        REQUESTS.labels(method, route, str(status)).observe(seconds)
+
+    def render(self) -> bytes:
+        """The text of /metrics."""
+        registry = CollectorRegistry()
+        registry.register(_Sampled(self.figures))
+        if folder := os.environ.get(FOLDER):
+            multiprocess.MultiProcessCollector(registry, path=folder)
+            return generate_latest(registry)
+        return generate_latest(_OURS) + generate_latest(registry)
+
+
+def forget_process(pid: int) -> None:
+    """A process has died: what it held is held no more. Its counts stay."""
+    multiprocess.mark_process_dead(pid)
+
+
+def forget_the_dead(folder: Path) -> None:
+    """At the start of a server: drop the files of processes that are there no longer."""
+    for file in folder.glob("*.db"):
+        pid = file.stem.rpartition("_")[2]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            file.unlink(missing_ok=True)

@@ -1,0 +1,45 @@
+"""Deletes what is only kept for a while: spent keys, records of claims, rings, samples, dead processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from restante.signals.pruning import RingPruner
+from restante.signals.registry import forget_nodes
+from restante.storage.pruning import ROWS, prune
+from restante.storage.tables.keys import claim_record, idempotency_key, publication_key
+from restante.storage.tables.operation import sample
+from restante.storage.transaction import Database
+from workers.service import Service
+
+KEPT = (
+    (idempotency_key.c.keep_until, timedelta(0)),
+    (publication_key.c.keep_until, timedelta(0)),
+    # a claim lasts a day at most; whoever repeats it later learns that it is spent, for a while
+    (claim_record.c.created_at, timedelta(days=2)),
+    (sample.c.sampled_at, timedelta(days=3)),
+)
+
+
+class Pruner(Service):
+    """One bounded batch of each kind a pass."""
+
+    name = "pruner"
+    pause_seconds = 10.0
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+        self._rings = RingPruner()
+
+    def run_once(self) -> Mapping[str, int]:
+        did: dict[str, int] = {}
+        for column, kept in KEPT:
+            did[column.table.name] = self._database.run(
+                lambda session, column=column, kept=kept: prune(session, column, kept)
+            )
+        did["wake"] = self._database.run(self._rings.run)
+        did["node"] = self._database.run(forget_nodes)
+        did["more"] = int(max(did.values()) >= ROWS)
+        return did

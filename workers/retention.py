@@ -1,0 +1,64 @@
+"""Moves old events from the front of each inbox into the archive, some inboxes a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from restante.errors import RestanteError
+from restante.inbox.retention import aged_inboxes, archive, prune_scheduled, raise_floor
+from restante.storage.transaction import Database
+from workers.service import Service, log
+
+INBOXES = 50
+BATCHES = 20
+"""Batches of one inbox before the others have their turn."""
+
+
+class Retention(Service):
+    """Goes round all inboxes. The floor is committed before the rows below it go."""
+
+    name = "retention"
+    pause_seconds = 5.0
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+        self._after = b""
+
+    def run_once(self) -> Mapping[str, int]:
+        recipients = self._database.run(
+            lambda session: aged_inboxes(session, after=self._after, limit=INBOXES)
+        )
+        archived = failed = 0
+        for recipient_id in recipients:
+            try:
+                archived += self._eat(recipient_id)
+            except (RestanteError, SQLAlchemyError) as error:
+                failed += 1
+                log.warning(
+                    "retention_failed recipient=%s error=%s",
+                    recipient_id.hex(),
+                    type(error).__name__,
+                )
+        is_round_over = len(recipients) < INBOXES
+        self._after = b"" if is_round_over else recipients[-1]
+        scheduled = self._database.run(prune_scheduled) if is_round_over else 0
+        return {
+            "inboxes": len(recipients),
+            "archived": archived,
+            "scheduled": scheduled,
+            "failed": failed,
+            "more": int(not is_round_over),
+        }
+
+    def _eat(self, recipient_id: bytes) -> int:
+        archived = 0
+        for _ in range(BATCHES):
+            floor = self._database.run(lambda session: raise_floor(session, recipient_id))
+            moved = self._database.run(lambda session: archive(session, recipient_id))
+            archived += moved
+            if floor is None and not moved:
+                break
+        return archived

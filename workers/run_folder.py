@@ -1,0 +1,66 @@
+"""The run folder: what the processes of one host that share a database meet in.
+
+Sockets of rings, figures for /metrics, the lock of the maintenance. Nothing in it is worth keeping.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+
+class RunFolderRefused(Exception):
+    """The run folder belongs to somebody else."""
+
+
+def run_folder(database_url: str) -> Path:
+    """The folder (0700) for this user and database; made where there is none.
+
+    It is named after the database without its password, under XDG_RUNTIME_DIR or the folder for
+    temporary files: a socket's path may have 107 bytes.
+    """
+    url = make_url(database_url)
+    name = f"{url.get_backend_name()}|{url.host}|{url.port}|{url.database}"
+    digest = hashlib.sha256(name.encode()).hexdigest()[:12]
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    folder = base / f"restante-{os.geteuid()}-{digest}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise RunFolderRefused(
+            f"{folder} must be a folder of this user that nobody else can enter: remove it, "
+            "or set XDG_RUNTIME_DIR to a private folder."
+        )
+    return folder
+
+
+def metrics_folder(folder: Path) -> Path:
+    """Where processes keep their figures (PROMETHEUS_MULTIPROC_DIR)."""
+    figures = folder / "metrics"
+    figures.mkdir(mode=0o700, exist_ok=True)
+    return figures
+
+
+class HostLock:
+    """One process of the host at a time; the kernel frees it with its holder."""
+
+    def __init__(self, file: Path) -> None:
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def take(self) -> bool:
+        """Whether it is ours now."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def free(self) -> None:
+        """Leave it to others."""
+        os.close(self._descriptor)

@@ -1,0 +1,111 @@
+"""The serving program: `python -m workers.serving --host H --port P --workers N`."""
+
+# ruff: noqa: E402 - gevent patches before anything else is imported
+from __future__ import annotations
+
+from gevent import monkey
+
+monkey.patch_all()
+
+import argparse
+import logging
+import os
+import resource
+import sys
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+
+from config import load_settings
+from workers.run_folder import metrics_folder, run_folder
+
+settings = load_settings()
+folder = run_folder(settings.database_url)
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder(folder))
+
+# the application's modules once for all workers: what they make is made after the fork
+import app
+from workers import metrics
+from workers.runtime import Runtime
+from workers.worker import Worker
+
+MEMORY = "/dev/shm"  # noqa: S108 - gunicorn unlinks its file there at once
+KEEPALIVE_SECONDS = 20
+GRACEFUL_SECONDS = 30
+HUNG_SECONDS = 60
+CALLS = 1_000
+"""Connections of a worker besides its streams."""
+
+
+class Program(BaseApplication):
+    """gunicorn's settings, and what each worker makes of the application."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._flask: Any = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self._options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        self._flask = app.create_app(settings)
+        return self._flask
+
+    def make_runtime(self) -> Runtime:
+        """What runs beside the requests of this worker."""
+        return Runtime(self._flask.extensions["restante"], folder)
+
+
+def options(host: str, port: int, workers: int) -> dict[str, Any]:
+    """What gunicorn is set to; `worker_connections` caps streams and calls together."""
+    return {
+        "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        "workers": workers,
+        "worker_class": Worker,
+        "worker_connections": settings.max_streams + CALLS,
+        "worker_tmp_dir": MEMORY if os.access(MEMORY, os.W_OK) else None,
+        "max_requests": 0,
+        "keepalive": KEEPALIVE_SECONDS,
+        "graceful_timeout": GRACEFUL_SECONDS,
+        "timeout": HUNG_SECONDS,
+        "control_socket_disable": True,
+        "accesslog": None,
+        "loglevel": "warning",
+        "proc_name": "restante",
+        "child_exit": forget_worker,
+    }
+
+
+def forget_worker(arbiter: Any, worker: Worker) -> None:
+    """Drop the gauges of a worker that has ended."""
+    metrics.forget_process(worker.pid)
+
+
+def raise_file_limit() -> None:
+    """A stream is a file: take as many as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def main() -> None:
+    """Serve until a signal."""
+    parser = argparse.ArgumentParser(prog="restante serve")
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--workers", type=int, required=True)
+    asked = parser.parse_args()
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+    raise_file_limit()
+    metrics.forget_the_dead(metrics_folder(folder))
+    Program(options(asked.host, asked.port, asked.workers)).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""`restante serve`: gunicorn with our worker, in a fresh interpreter that gevent patches first."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from config import PREFIX, Settings, SettingsRefused
+from restante.storage.instance import lock_for_serving
+
+DEFAULT_WORKERS = 2
+
+
+def serve(settings: Settings, *, host: str, port: int, workers: int | None = None) -> None:
+    """Serve until a signal; does not return. The settings have been checked.
+
+    SQLite is served by one process, which holds the instance folder. The program replaces itself:
+    gevent has to patch the standard library before anything else is imported.
+    """
+    if settings.embedded:
+        if workers not in (None, 1):
+            fault = (
+                f"--workers {workers} does not do with SQLite, which one process serves: "
+                "leave it out, or use MySQL or MariaDB."
+            )
+            raise SettingsRefused([fault])
+        workers = 1
+        lock_for_serving(settings.instance)  # goes with the descriptor through exec and fork
+    options = ["--host", host, "--port", str(port), "--workers", str(workers or DEFAULT_WORKERS)]
+    given = {
+        "INSTANCE": str(settings.instance),
+        "DATABASE_URL": settings.database_url,
+        "PUBLIC_URL": settings.public_url,
+        "MAINTENANCE": settings.maintenance,
+    }
+    environment = {**os.environ, **{PREFIX + name: text for name, text in given.items()}}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(  # noqa: S606 - this very interpreter
+        sys.executable, [sys.executable, "-m", "workers.serving", *options], environment
+    )
