@@ -1,8 +1,8 @@
 """Idempotency-Key: a request that is repeated is answered from the ids its first run made.
 
 The key is in the transaction of the rows: only what committed is kept, a crash frees the key.
-`replay` comes first in a unit of work (lock order: the key before everything else), `keep` after
-the verb.
+`replay` comes first in a unit of work (lock order: the key before everything else) and takes the
+key, so that the same request meanwhile finds it held; `keep` fills in what the verb has made.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -32,7 +32,7 @@ def request_hash(method: str, path: str, body: bytes) -> bytes:
 
 
 def replay(session: Session, principal: Principal, key: str, hashed: bytes) -> Any | None:
-    """What the first run made (as it was given to `keep`), or None where there was none.
+    """What the first run made (as it was given to `keep`); None where this is it: the key is taken.
 
     Raises IdempotencyKeyReused for another request, IdempotencyInFlight while the first runs.
     """
@@ -54,6 +54,7 @@ def replay(session: Session, principal: Principal, key: str, hashed: bytes) -> A
             raise IdempotencyInFlight from None
         raise
     if row is None:
+        _take(session, principal, key, hashed)
         return None
     if row.request_hash != hashed:
         raise IdempotencyKeyReused
@@ -64,14 +65,26 @@ def keep(
     session: Session,
     principal: Principal,
     key: str,
-    hashed: bytes,
     made: Any,
     *,
     latest_at: datetime | None = None,
 ) -> None:
     """Keep what a request made, as JSON, until well after `latest_at`, when its last is available."""
+    values: dict[str, Any] = {"made": orjson.dumps(made)}
+    if latest_at is not None:
+        values["keep_until"] = latest_at + _kept(session)
+    session.connection().execute(
+        update(idempotency_key)
+        .where(
+            idempotency_key.c.principal_id == principal.id,
+            idempotency_key.c.key_hash == hash_key(key),
+        )
+        .values(values)
+    )
+
+
+def _take(session: Session, principal: Principal, key: str, hashed: bytes) -> None:
     now = database_now(session)
-    kept = timedelta(seconds=rules(session).retention_seconds) + KEPT_LONGER
     try:
         session.connection().execute(
             insert(idempotency_key),
@@ -79,10 +92,14 @@ def keep(
                 "principal_id": principal.id,
                 "key_hash": hash_key(key),
                 "request_hash": hashed,
-                "made": orjson.dumps(made),
+                "made": b"null",
                 "created_at": now,
-                "keep_until": max(now, latest_at or now) + kept,
+                "keep_until": now + _kept(session),
             },
         )
     except IntegrityError as error:
-        raise Repeat from error  # the same request, twice at once: the other one has it
+        raise Repeat from error  # the same request, a moment ago: the other one has it
+
+
+def _kept(session: Session) -> timedelta:
+    return timedelta(seconds=rules(session).retention_seconds) + KEPT_LONGER
