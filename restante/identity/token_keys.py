@@ -114,6 +114,7 @@ class TokenKeys:
                 created_at=now,
             )
         )
+        self._private[kid] = key
         return kid, key
 
 

@@ -1,0 +1,295 @@
+"""Which tokens are taken. Numbers are those of the attack cases on tokens (JO-…)."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+import zlib
+from datetime import timedelta
+from hashlib import sha256
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from joserfc.jwk import OKPKey
+
+from tests.oauth.conftest import ISSUER, Server, public_id
+from tests.oauth.forging import (
+    changed,
+    decode,
+    encode,
+    header_of,
+    own_key,
+    payload_of,
+    signed,
+    with_header,
+)
+
+LEEWAY_SECONDS = 30
+
+
+@pytest.fixture
+def token(server: Server) -> str:
+    """A good token of an agent."""
+    tenant = server.tenant()
+    tenant.project("p1")
+    return server.token(tenant.agent("bob", "agent:p1:read"))
+
+
+def refused(server: Server, token: str) -> bool:
+    """Whether a token is refused exactly as any other bad one; raises if it is refused otherwise."""
+    answer = server.call(token)
+    if answer.status_code == 200:
+        return False
+    assert answer.status_code == 401, answer.text
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="restante", error="invalid_token"'
+    assert answer.mimetype == "application/problem+json"
+    assert answer.json["detail"] == "No valid access token came with the request."
+    return True
+
+
+def test_what_a_token_says(server: Server, token: str) -> None:
+    assert header_of(token).keys() == {"alg", "typ", "kid"}
+    assert header_of(token)["typ"] == "at+jwt"
+    payload = payload_of(token)
+    assert payload["iss"] == payload["aud"] == ISSUER
+    assert payload["sub"] == payload["client_id"]
+    assert payload["exp"] - payload["iat"] <= 600
+    assert payload["scope"] == "agent:p1:read"
+    assert payload["jti"]
+    assert not refused(server, token)
+
+
+@pytest.mark.parametrize("alg", ["none", "nOnE", "None", "NONE", ""])
+def test_without_signature(server: Server, token: str, alg: str) -> None:
+    """JO-001, JO-002."""
+    head = encode(json.dumps({**header_of(token), "alg": alg}).encode())
+    body = token.split(".")[1]
+    assert refused(server, f"{head}.{body}.")
+    assert refused(server, f"{head}.{body}")
+
+
+def test_keyed_with_public_bytes_or_known_secrets(server: Server, token: str) -> None:
+    """JO-003, JO-005, JO-006, JO-007."""
+    public = own_key(server).public_key
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    secrets = [
+        *(pem, pem.rstrip(), public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)),
+        public.public_bytes(Encoding.Raw, PublicFormat.Raw),
+        *(b"", b"secret", b"changeme", ISSUER.encode(), bytes(32)),
+    ]
+    kids = [
+        header_of(token)["kid"],
+        "../../../../dev/null",
+        "x' UNION SELECT 'c2VjcmV0' -- ",
+        "1 OR 1=1",
+    ]
+    for kid in kids:
+        head = encode(json.dumps({"alg": "HS256", "typ": "at+jwt", "kid": kid}).encode())
+        message = f"{head}.{token.split('.')[1]}"
+        for secret in secrets:
+            mac = hmac.digest(secret, message.encode(), sha256)
+            assert refused(server, f"{message}.{encode(mac)}")
+
+
+@pytest.mark.parametrize("alg", ["ES256", "PS256", "RS256", "Ed448", "Ed25519"])
+def test_the_key_fixes_the_algorithm(server: Server, token: str, alg: str) -> None:
+    """JO-004: even over a signature that holds."""
+    assert refused(server, with_header(server, token, alg=alg))
+
+
+@pytest.mark.parametrize("kid", [None, "", "unknown", 1, ["x"], {"a": 1}])
+def test_kid_unknown_or_absent(server: Server, token: str, kid: object) -> None:
+    """JO-008, JO-009."""
+    foreign = OKPKey.generate_key("Ed25519")
+    header = {k: v for k, v in {**header_of(token), "kid": kid}.items() if v is not None}
+    assert refused(server, signed(header, payload_of(token), foreign))
+    assert refused(server, signed(header, payload_of(token), own_key(server)))
+
+
+def test_unknown_kids_do_not_make_the_keys_be_read_again(server: Server, token: str) -> None:
+    """JO-008."""
+    assert not refused(server, token)
+    before = server.house.authority._keys.held
+    foreign = OKPKey.generate_key("Ed25519")
+    for number in range(200):
+        header = {**header_of(token), "kid": f"k{number}"}
+        assert refused(server, signed(header, payload_of(token), foreign))
+    assert server.house.authority._keys.held is before
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"jku": "https://attacker.example/jwks.json"},
+        {"x5u": "https://attacker.example/chain.pem"},
+        {"x5c": ["MIIB"]},
+        {"crit": ["exp-policy"], "exp-policy": 1},
+        {"zip": "DEF"},
+        {"b64": False, "crit": ["b64"]},
+    ],
+)
+def test_header_members_that_are_none_of_ours(
+    server: Server, token: str, member: dict[str, object]
+) -> None:
+    """JO-010, JO-012, JO-013, JO-014."""
+    assert refused(server, with_header(server, token, **member))
+
+
+def test_a_key_brought_along(server: Server, token: str) -> None:
+    """JO-011."""
+    foreign = OKPKey.generate_key("Ed25519")
+    header = {**header_of(token), "jwk": foreign.as_dict(private=False)}
+    assert refused(server, signed(header, payload_of(token), foreign))
+
+
+def test_compressed_encrypted_huge_and_deep(server: Server, token: str) -> None:
+    """JO-014, JO-015."""
+    deep = b'{"alg":"EdDSA","typ":"at+jwt","kid":' + b"[" * 3000 + b"]" * 3000 + b"}"
+    for bad in (
+        "a.b.c.d.e",
+        encode(zlib.compress(b"x")) + ".." + encode(bytes(64)),
+        f"{encode(deep)}.{token.split('.')[1]}.{encode(bytes(64))}",
+        signed(header_of(token), b'{"x":' + b"[" * 3000 + b"]" * 3000 + b"}", own_key(server)),
+        "A" * 1_000_000,
+        "A" * 300_000 + "." + "A" * 300_000 + "." + "A" * 300_000,
+    ):
+        began = time.process_time()
+        assert refused(server, bad)
+        assert time.process_time() - began < 1
+
+
+def test_altered(server: Server, token: str) -> None:
+    """JO-016, JO-017."""
+    head, body, signature = token.split(".")
+    flipped = bytearray(decode(signature))
+    flipped[0] ^= 1
+    other = changed(server, token, jti="other")
+    for bad in (
+        f"{head}.{body}.",
+        f"{head}.{body}.{signature[:-4]}",
+        f"{head}.{body}.{encode(bytes(flipped))}",
+        f"{head}.{other.split('.')[1]}.{signature}",
+        f"{head}.{body}",
+        token + ".",
+    ):
+        assert refused(server, bad)
+
+
+def test_a_member_twice(server: Server, token: str) -> None:
+    """JO-018."""
+    payload = json.dumps(payload_of(token)).encode()
+    victim = b'"sub":"agt_' + b"0" * 32 + b'"'
+    for body in (b"{" + victim + b"," + payload[1:], payload[:-1] + b"," + victim + b"}"):
+        assert refused(server, signed(header_of(token), body, own_key(server)))
+
+
+def test_other_spellings_of_base64url(server: Server, token: str) -> None:
+    """JO-019."""
+    head, body, signature = token.split(".")
+    # the last letter of 64 bytes carries four bits that must be zero
+    last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    loose = signature[:-1] + last[last.index(signature[-1]) + 1]
+    for bad in (
+        f"{head}.{body}.{signature}==",
+        f"{head}=.{body}.{signature}",
+        f"{head}.{body}.{loose}",
+        token.replace("-", "+").replace("_", "/") if set("-_") & set(token) else f"{token}=",
+    ):
+        assert refused(server, bad)
+
+
+def test_times(server: Server, token: str) -> None:
+    """JO-020 to JO-024."""
+    now = payload_of(token)["iat"]
+    for bad in (
+        {"iat": now - 700, "exp": now - 100},
+        {"iat": now - 600, "exp": now - LEEWAY_SECONDS},
+        {"nbf": now + 600},
+        {"iat": now + 600, "exp": now + 1200},
+        {"exp": None},
+        {"iat": None},
+        *({"exp": wrong} for wrong in ("9999999999", True, -1, 10**18, 1.5, now + 601, [now + 60])),
+    ):
+        assert refused(server, changed(server, token, **bad)), bad
+    infinite = json.dumps({**payload_of(token), "exp": 0}).replace('"exp": 0', '"exp": 1e400')
+    assert refused(server, signed(header_of(token), infinite.encode(), own_key(server)))
+
+
+def test_a_token_ends_with_its_time(server: Server, token: str) -> None:
+    assert not refused(server, token)
+    server.pass_time(601)
+    server.house.database.clock_offset = timedelta(seconds=601)
+    assert refused(server, token)
+
+
+def test_issuer_and_audience(server: Server, token: str) -> None:
+    """JO-025 to JO-028."""
+    for bad in (
+        {"aud": "https://other.example"},
+        {"aud": None},
+        {"aud": []},
+        {"aud": {ISSUER: 1}},
+        {"iss": "https://other.example"},
+        {"iss": ISSUER + "/"},
+        {"iss": ISSUER.upper()},
+        {"iss": ISSUER.replace("https", "http")},
+        {"iss": [ISSUER]},
+    ):
+        assert refused(server, changed(server, token, **bad)), bad
+    assert not refused(server, changed(server, token, aud=["https://other.example", ISSUER]))
+
+
+@pytest.mark.parametrize("typ", [None, "", "JWT", "jwt", "id+jwt", "at", 1])
+def test_other_types(server: Server, token: str, typ: object) -> None:
+    """JO-029, JO-030, JO-032."""
+    assert refused(server, with_header(server, token, typ=typ))
+
+
+@pytest.mark.parametrize("typ", ["AT+JWT", "at+JWT", "application/at+jwt"])
+def test_media_types_have_no_case(server: Server, token: str, typ: str) -> None:
+    """JO-031."""
+    assert not refused(server, with_header(server, token, typ=typ))
+
+
+def test_scope_is_a_string(server: Server, token: str) -> None:
+    """JO-036."""
+    for bad in (["agent:p1:read"], None, 1, ""):
+        assert refused(server, changed(server, token, scope=bad))
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "agent:p1",
+        "agent:p1:*",
+        "agent:*:read",
+        "agent:p1x:read",
+        "Agent:P1:Read",
+        "agent:p1:read:extra",
+        "agent:p1:publish",
+        "tenant:events:publish",
+    ],
+)
+def test_scopes_that_give_nothing(server: Server, token: str, scope: str) -> None:
+    """JO-034, JO-035: signed by ourselves, and still no more than the grants give."""
+    assert server.call(changed(server, token, scope=scope)).json["scopes"] == []
+
+
+def test_sub_is_an_agent_or_service_and_nothing_else(server: Server, token: str) -> None:
+    """JO-051."""
+    for sub in (
+        "admin",
+        "",
+        "opr_" + "0" * 32,
+        "agt_1",
+        payload_of(token)["sub"].replace("agt", "svc"),
+    ):
+        assert refused(server, changed(server, token, sub=sub, client_id=sub))
+    assert refused(server, changed(server, token, client_id="agt_" + "0" * 32))
+
+
+def test_the_secret_is_no_token(server: Server) -> None:
+    bob = server.tenant().agent("bob")
+    assert refused(server, bob.client_secret)
+    assert refused(server, public_id(bob))

@@ -1,0 +1,109 @@
+"""What is disabled, revoked or withdrawn ends within a second, on every node."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import delete, event, update
+from sqlalchemy.sql import Executable
+
+import extensions
+from restante.identity.authority import STATE_SECONDS
+from restante.storage.clock import database_now
+from restante.storage.tables.identity import credential, granted_scope, principal, token_key
+from tests.oauth.conftest import Server
+
+
+def change(server: Server, statement: Executable) -> None:
+    server.database.run(lambda s: s.connection().execute(statement))
+    server.pass_time(STATE_SECONDS)
+
+
+def prepared(server: Server) -> tuple[object, str]:
+    tenant = server.tenant()
+    tenant.project("p1")
+    bob = tenant.agent("bob", "agent:p1:read", "agent:*:claim")
+    token = server.token(bob)
+    assert server.call(token).json["scopes"] == ["agent:p1:claim", "agent:p1:read"]
+    return bob, token
+
+
+def test_the_state_is_at_most_half_a_second_old() -> None:
+    assert STATE_SECONDS <= 0.5
+
+
+def test_a_disabled_agent(server: Server) -> None:
+    """JO-049."""
+    bob, token = prepared(server)
+    change(server, update(principal).values(status="disabled"))
+    assert server.call(token).status_code == 401
+    assert server.ask(bob).status_code == 401
+    change(server, update(principal).values(status="active"))
+    assert server.call(token).status_code == 200
+
+
+def test_a_removed_agent(server: Server) -> None:
+    _, token = prepared(server)
+    change(server, delete(principal))
+    assert server.call(token).status_code == 401
+
+
+def test_a_revoked_credential(server: Server) -> None:
+    bob, token = prepared(server)
+    now = server.database.run(database_now)
+    change(server, update(credential).values(revoked_at=now))
+    assert server.call(token).status_code == 401
+    assert server.ask(bob).status_code == 401
+
+
+def test_a_withdrawn_grant(server: Server) -> None:
+    _, token = prepared(server)
+    change(server, delete(granted_scope).where(granted_scope.c.scope == "agent:*:claim"))
+    assert server.call(token).json["scopes"] == ["agent:p1:read"]
+
+
+def test_a_token_gains_nothing_from_later_grants(server: Server) -> None:
+    bob, token = prepared(server)
+    change(
+        server,
+        granted_scope.insert().values(principal_id=bob.id, scope="agent:p1:publish"),
+    )
+    assert server.call(token).json["scopes"] == ["agent:p1:claim", "agent:p1:read"]
+
+
+def test_a_removed_key(server: Server) -> None:
+    """JO-104: removed, its tokens stop at once, known ones too."""
+    _, token = prepared(server)
+    change(server, delete(token_key))
+    assert server.call(token).status_code == 401
+
+
+def test_a_retired_key_verifies_until_its_time(server: Server) -> None:
+    """JO-104: an overlap, then a new key signs."""
+    bob, token = prepared(server)
+    now = server.database.run(database_now)
+    change(
+        server,
+        update(token_key).values(signs_until=now, verifies_until=now + timedelta(seconds=600)),
+    )
+    newer = server.token(bob)
+    assert len(server.client.get("/oauth/jwks.json").json["keys"]) == 2
+    server.pass_time(STATE_SECONDS)
+    assert server.call(token).status_code == 200
+    assert server.call(newer).status_code == 200
+
+
+def test_within_the_half_second_nothing_is_asked_again(server: Server) -> None:
+    _, token = prepared(server)
+    statements: list[str] = []
+    with server.app.app_context():
+        event.listen(
+            extensions.db.engine,
+            "before_cursor_execute",
+            lambda *args: statements.append(args[2]),
+        )
+    assert server.call(token).status_code == 200
+    assert statements == []
+    server.pass_time(STATE_SECONDS)
+    assert server.call(token).status_code == 200
+    assert 0 < len([s for s in statements if s.startswith("SELECT")]) <= 6
