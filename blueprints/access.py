@@ -41,7 +41,10 @@ class Access:
 
     def scope_names(self) -> list[str]:
         """As they are written, any one of which is enough."""
-        return [s.value if isinstance(s, TenantScope) else f"agent:<project>:{s.value}" for s in self.scopes]
+        return [
+            s.value if isinstance(s, TenantScope) else f"agent:<project>:{s.value}"
+            for s in self.scopes
+        ]
 
 
 def own(verb: Verb) -> Access:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from flask import Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 from werkzeug.exceptions import ClientDisconnected
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
@@ -21,7 +21,9 @@ RAW = frozenset({"payload", "result", "progress"})
 MOST_ERRORS = 100
 _JSON = re.compile(r'application/json(\s*;\s*charset="?utf-?8"?)?\s*;?\s*', re.IGNORECASE)
 _KEY = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
 
 _TOLD = {
     "extra_forbidden": "is not known here: remove it",
@@ -50,14 +52,19 @@ def read_bytes(request: Request, limit: int) -> bytes:
     except ClientDisconnected:
         raise MalformedJson("The body ended before its Content-Length.") from None
     if not text:
-        raise MalformedJson("The body is empty; send a JSON object, {} where there is nothing to say.")
+        raise MalformedJson(
+            "The body is empty; send a JSON object, {} where there is nothing to say."
+        )
     return text
 
 
-def read_body(text: bytes, model: type[M]) -> M:
-    """A body as its model. Raises MalformedJson and ValidationFailed."""
+def read_body(text: bytes, model: type[BaseModel]) -> Any:
+    """A body as its model, or as the variant of it that it is. Raises MalformedJson and ValidationFailed."""
     try:
-        return model.__pydantic_validator__.validate_python(read_object(text, RAW))
+        value = read_object(text, RAW)
+        if issubclass(model, RootModel):
+            model = model.variant(value)
+        return model.__pydantic_validator__.validate_python(value)
     except NoObject as error:
         raise MalformedJson(str(error)) from None
     except ValidationError as error:
@@ -72,7 +79,9 @@ def read_query(request: Request, model: type[M]) -> M:
         try:
             pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError:
-            raise ValidationFailed.at("", "the query is not UTF-8, or has more than 100 parameters") from None
+            raise ValidationFailed.at(
+                "", "the query is not UTF-8, or has more than 100 parameters"
+            ) from None
         for name, value in pairs:
             if name in values:
                 raise ValidationFailed.at(name, "is given twice: give it once")
@@ -108,7 +117,9 @@ def _faults(error: ValidationError, root: str | None) -> list[dict[str, str]]:
         place = fault["loc"]
         faults.append(
             {
-                "pointer": str(place[0] if place else "") if root is None else root + pointer(place),
+                "pointer": str(place[0] if place else "")
+                if root is None
+                else root + pointer(place),
                 "detail": _TOLD.get(fault["type"]) or _told(fault["msg"]),
             }
         )
@@ -117,4 +128,8 @@ def _faults(error: ValidationError, root: str | None) -> list[dict[str, str]]:
 
 def _told(message: str) -> str:
     text = message.removeprefix("Value error, ").replace("Input should ", "must ")
-    return text.replace("String should ", "must ").replace("List should ", "must ").replace("Tuple should ", "must ")
+    return (
+        text.replace("String should ", "must ")
+        .replace("List should ", "must ")
+        .replace("Tuple should ", "must ")
+    )

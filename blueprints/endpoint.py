@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flask import Blueprint, Response, request
-from pydantic import BaseModel
-from restante.storage.transaction import Session
+from pydantic import BaseModel, ValidationError
 
 from blueprints.access import Access, states
 from blueprints.bodies import read_body, read_bytes, read_query
@@ -21,7 +20,8 @@ from blueprints.fields import Query
 from blueprints.principal import authenticate
 from blueprints.waiting import hold
 from extensions import house
-from restante.errors import RestanteError
+from restante.errors import RestanteError, ValidationFailed
+from restante.storage.transaction import Session
 
 Handler = Callable[[Session, Call], Reply]
 _ENDPOINT = "restante_endpoint"
@@ -37,11 +37,14 @@ class Endpoint:
 
     method: str
     access: Access
+    tag: str
     summary: str
     description: str
     answer: type[BaseModel]
     answer_examples: dict[str, Any]
     status: int = 200
+    # by status, when each is given; same shape
+    other_statuses: dict[int, str] = field(default_factory=dict)
     body: type[BaseModel] | None = None
     examples: dict[str, Any] = field(default_factory=dict)
     query: type[BaseModel] = NoQuery
@@ -74,7 +77,7 @@ def endpoint_of(view: Callable[..., Any]) -> Endpoint | None:
 def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
     access, body, query = endpoint.access, endpoint.body, endpoint.query
     wait_seconds = endpoint.wait_seconds
-    defaults = query() if not any(f.is_required() for f in query.model_fields.values()) else None
+    defaults = _defaults(query)
 
     def view(**path: str) -> Response:
         asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
@@ -98,3 +101,11 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
         return reply.response()
 
     return view
+
+
+def _defaults(query: type[BaseModel]) -> BaseModel | None:
+    """What no parameters mean, or None where that has to be refused anew each time."""
+    try:
+        return query()
+    except (ValidationError, ValidationFailed):
+        return None

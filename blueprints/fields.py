@@ -6,10 +6,17 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from blueprints.raw_json import Raw
@@ -37,7 +44,12 @@ class Query(BaseModel):
 class Answer(BaseModel):
     """What an answer looks like: it is documented and tested by this, and built without it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    # closed for the tests, open in the document: members may be added within v1
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra=lambda schema: schema.pop("additionalProperties", None),
+    )
 
 
 def integral(value: Any) -> Any:
@@ -68,21 +80,28 @@ def instant(value: Any) -> Any:
         raise PydanticCustomError("instant", _INSTANT)
     date, second, fraction, zone = found.group(1, 2, 3, 4)
     try:
-        moment = datetime.fromisoformat(f"{date.upper().replace(' ', 'T')}:{min(int(second), 59):02}")
-        moment += timedelta(seconds=int(second) - min(int(second), 59), microseconds=int(f"{fraction or 0:0<6.6}"))
+        moment = datetime.fromisoformat(
+            f"{date.upper().replace(' ', 'T')}:{min(int(second), 59):02}"
+        )
+        moment += timedelta(
+            seconds=int(second) - min(int(second), 59), microseconds=int(f"{fraction or 0:0<6.6}")
+        )
         if zone not in ("Z", "z"):
             sign = -1 if zone[0] == "+" else 1
             moment += sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
     except (ValueError, OverflowError):
         raise PydanticCustomError("instant", _INSTANT) from None
     if not _FIRST <= moment < _LAST:
-        raise PydanticCustomError("instant", "Input should be an instant from 1970 up to the year 9000")
+        raise PydanticCustomError(
+            "instant", "Input should be an instant from 1970 up to the year 9000"
+        )
     return moment.replace(tzinfo=None)
 
 
 _INSTANT = "Input should be an instant as in RFC 3339, for instance 2031-05-01T09:30:00Z"
 _RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
+    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
 )
 _FIRST, _LAST = datetime(1970, 1, 1), datetime(9000, 1, 1)
 
@@ -93,7 +112,9 @@ class RawObject(Raw):
     __slots__ = ()
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(cls._checked)
 
     @staticmethod
@@ -116,9 +137,13 @@ WaitSeconds = Annotated[
     BeforeValidator(integral),
 ]
 LeaseSeconds = Annotated[
-    int, Field(ge=1, le=43_200, description="Length of the lease in seconds."), BeforeValidator(integral)
+    int,
+    Field(ge=1, le=43_200, description="Length of the lease in seconds."),
+    BeforeValidator(integral),
 ]
-Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False), BeforeValidator(widened)]
+Seconds = Annotated[
+    float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False), BeforeValidator(widened)
+]
 PositiveSeconds = Annotated[
     float, Field(gt=0, le=LONGEST_SECONDS, allow_inf_nan=False), BeforeValidator(widened)
 ]
@@ -126,8 +151,12 @@ Instant = Annotated[
     datetime,
     BeforeValidator(instant),
     WithJsonSchema(
-        {"type": "string", "format": "date-time", "description": "RFC 3339; any offset is read.",
-         "pattern": r"^(19[7-9]\d|[2-8]\d{3})-"}
+        {
+            "type": "string",
+            "format": "date-time",
+            "description": "RFC 3339; any offset is read.",
+            "pattern": r"^(19[7-9]\d|[2-8]\d{3})-",
+        }
     ),
 ]
 Payload = Annotated[
@@ -135,9 +164,17 @@ Payload = Annotated[
     WithJsonSchema({"type": "object", "description": "Any JSON object; kept byte for byte."}),
 ]
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Epoch = Annotated[str, Field(max_length=64, description="The epoch of the cursor, as it was given.")]
+Epoch = Annotated[
+    str, Field(max_length=64, description="The epoch of the cursor, as it was given.")
+]
 Consumer = Annotated[
-    str, Field(min_length=1, max_length=128, pattern=_TIDY, description="Which process of the agent this is.")
+    str,
+    Field(
+        min_length=1,
+        max_length=128,
+        pattern=_TIDY,
+        description="Which process of the agent this is.",
+    ),
 ]
 Reason = Annotated[str, Field(min_length=1, max_length=2000)]
 IdText = Annotated[str, Field(max_length=64)]

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from blueprints.principal import challenge
+from blueprints.problem_texts import TEXTS
 from blueprints.request_ids import request_id
 from restante import errors
 
@@ -58,7 +59,9 @@ class Kind:
 
 KINDS: dict[type[errors.RestanteError], Kind] = {
     MalformedJson: Kind("malformed-json", 400, "The body is no JSON object"),
-    errors.AmbiguousCredentials: Kind("ambiguous-credentials", 400, "Credentials in more than one way"),
+    errors.AmbiguousCredentials: Kind(
+        "ambiguous-credentials", 400, "Credentials in more than one way"
+    ),
     errors.PageTokenInvalid: Kind("page-token-invalid", 400, "The page token is not valid here"),
     errors.Unauthenticated: Kind("unauthenticated", 401, "A valid access token is needed"),
     errors.InsufficientScope: Kind("insufficient-scope", 403, "The token lacks a scope"),
@@ -66,14 +69,18 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     MethodRefused: Kind("method-not-allowed", 405, "The method is not allowed here"),
     errors.StaleClaim: Kind("stale-claim", 409, "The claim is not the current one"),
     errors.EventFinal: Kind("event-final", 409, "The event is final"),
-    errors.IdempotencyInFlight: Kind("idempotency-in-flight", 409, "The first request is still running"),
+    errors.IdempotencyInFlight: Kind(
+        "idempotency-in-flight", 409, "The first request is still running"
+    ),
     errors.CursorGone: Kind("cursor-gone", 410, "The history of this cursor is gone"),
     BodyTooLarge: Kind("payload-too-large", 413, "Too many bytes"),
     errors.PayloadTooLarge: Kind("payload-too-large", 413, "Too many bytes"),
     UnsupportedMediaType: Kind("unsupported-media-type", 415, "The body must be application/json"),
     errors.ValidationFailed: Kind("validation-error", 422, "The request is not valid"),
     errors.RecipientRefused: Kind("recipient-refused", 422, "A recipient is refused"),
-    errors.IdempotencyKeyReused: Kind("idempotency-key-reused", 422, "The idempotency key was used before"),
+    errors.IdempotencyKeyReused: Kind(
+        "idempotency-key-reused", 422, "The idempotency key was used before"
+    ),
     errors.RateLimited: Kind("rate-limited", 429, "Too many requests"),
     errors.InboxFull: Kind("inbox-full", 429, "An inbox is full"),
     InternalError: Kind("internal-error", 500, "Something went wrong here"),
@@ -102,7 +109,23 @@ def members_of(error: errors.RestanteError) -> dict[str, Any]:
     }
 
 
-def problem(error: errors.RestanteError, asked: Request, headers: Mapping[str, str] | None = None) -> Response:
+def problem_example(kind: Kind) -> dict[str, Any]:
+    """One such problem."""
+    details = {known.slug: error for error, known in reversed(KINDS.items())}
+    return {
+        "type": kind.type,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": (details[kind.slug].__doc__ or "").strip().splitlines()[0],
+        **TEXTS[kind.slug].members,
+        "instance": "/api/v1/events",
+        "request_id": "5b0f4f0a8d2e4f8d9a3f0c6b7e1d2c3a",
+    }
+
+
+def problem(
+    error: errors.RestanteError, asked: Request, headers: Mapping[str, str] | None = None
+) -> Response:
     """The answer that tells of an error."""
     kind = kind_of(type(error))
     members = members_of(error)
@@ -138,7 +161,9 @@ def _refused(error: errors.RestanteError) -> Response:
 
 def _http(error: HTTPException) -> Response:
     if isinstance(error, MethodNotAllowed):
-        return problem(MethodRefused(), request, {"Allow": ", ".join(sorted(error.valid_methods or ()))})
+        return problem(
+            MethodRefused(), request, {"Allow": ", ".join(sorted(error.valid_methods or ()))}
+        )
     if isinstance(error, RequestEntityTooLarge):
         return problem(BodyTooLarge(), request)
     if error.code == 404:

@@ -24,7 +24,7 @@ _END_OF_ARRAY = re.compile(rb"\s*+\]")
 _WALKED = 6
 
 
-class NoObject(Exception):  # noqa: N818 - says what was read
+class NoObject(Exception):
     """The text is no JSON object, or names a member twice; the message says where."""
 
 

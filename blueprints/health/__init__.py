@@ -1,0 +1,1 @@
+"""What operators and their machines look at."""

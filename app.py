@@ -1,0 +1,61 @@
+"""The web application: what it is made of, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flask import Flask, Response, request, send_from_directory
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+import extensions
+from blueprints import docs, events, oauth, openapi, problem_pages, problems
+from blueprints.access import public, states
+from blueprints.agents import EventConverter, agents
+from blueprints.health import probes
+from blueprints.request_ids import HEADER, request_id
+from config import Settings, load_settings
+from restante import __version__
+
+HOME = Path(__file__).resolve().parent
+BLUEPRINTS = (
+    agents,
+    events.blueprint,
+    probes.blueprint,
+    openapi.blueprint,
+    docs.blueprint,
+    problem_pages.blueprint,
+)
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The application on these settings, or on those of the environment."""
+    settings = settings or load_settings()
+    app = Flask("restante", root_path=str(HOME), static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.body_limit_bytes
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    # an address has one spelling: nothing redirects to another
+    app.url_map.merge_slashes = False
+    app.url_map.converters["event"] = EventConverter
+    extensions.install(app, settings)
+    problems.install(app)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)
+    oauth.install(app)
+    app.after_request(_sign)
+    app.add_url_rule("/static/<path:filename>", "static", _static)
+    if hops := settings.trusted_proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
+    return app
+
+
+@states(public("style sheets of public pages"))
+def _static(filename: str) -> Response:
+    return send_from_directory(HOME / "static", filename, max_age=300)
+
+
+def _sign(answer: Response) -> Response:
+    headers = answer.headers
+    headers[HEADER] = request_id(request)
+    headers["Restante-Version"] = __version__
+    headers["X-Content-Type-Options"] = "nosniff"
+    return answer

@@ -1,0 +1,220 @@
+"""The OpenAPI 3.1 document, made from the endpoints: /api/v1/openapi.json."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from flask import Blueprint, Flask, Response, current_app
+from orjson import OPT_INDENT_2, dumps
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from blueprints.access import public, states
+from blueprints.endpoint import Endpoint, endpoint_of
+from blueprints.openapi_answers import COMPONENT_HEADERS, answers, component_examples
+from blueprints.openapi_others import OTHERS
+from blueprints.openapi_scopes import SCOPES
+from blueprints.shapes import Problem
+from extensions import house
+from restante import __version__
+
+blueprint = Blueprint("openapi", __name__)
+REFERENCE = "#/components/schemas/{model}"
+_KEPT = "restante_openapi"
+
+ABOUT = (
+    "Restante holds mail for agents that are not always there. An event is a row in its recipient's inbox; "
+    "a push "
+    "only says that something is there. The event is claimed under a lease, worked on, and settled.\n\n"
+    "Get a token at `/oauth/token`, subscribe, claim, settle. Bodies are JSON objects; unknown members and "
+    "numbers "
+    "out of range are refused, never bent to fit. Members may be added to answers: ignore what you do not "
+    "know."
+)
+
+
+@blueprint.get("/api/v1/openapi.json")
+@states(public("documentation"))
+def openapi() -> Response:
+    """The document."""
+    answer = Response(
+        dumps(document(current_app), option=OPT_INDENT_2), mimetype="application/json"
+    )
+    answer.headers["Cache-Control"] = "public, max-age=300"
+    return answer
+
+
+def document(app: Flask) -> dict[str, Any]:
+    """That of an application; made once."""
+    if _KEPT not in app.extensions:
+        app.extensions[_KEPT] = _build(app)
+    made: dict[str, Any] = app.extensions[_KEPT]
+    return made
+
+
+def endpoints(app: Flask) -> list[tuple[str, str, Endpoint]]:
+    """(path as OpenAPI writes it, the operation's name, endpoint), in the order of their routes."""
+    found = []
+    for rule in app.url_map.iter_rules():
+        endpoint = endpoint_of(app.view_functions[rule.endpoint])
+        if endpoint is not None:
+            parts = [f"{{{part}}}" if is_name else part for is_name, part in rule._trace]  # noqa: SLF001
+            path = "".join(parts).partition("|")[2]
+            found.append((path, rule.endpoint.partition(".")[2], endpoint))
+    return found
+
+
+def _build(app: Flask) -> dict[str, Any]:
+    listed = endpoints(app)
+    models: dict[type[BaseModel], None] = {Problem: None}
+    for _, _, endpoint in listed:
+        models.update(
+            {model: None for model in (endpoint.answer, endpoint.body) if model is not None}
+        )
+    references, schemas = models_json_schema(
+        [(model, "validation") for model in models], ref_template=REFERENCE
+    )
+    by_model = {model: reference for (model, _), reference in references.items()}
+    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    for path, name, endpoint in listed:
+        paths[path][endpoint.method.lower()] = _operation(path, name, endpoint, by_model)
+    for path, operations in OTHERS.items():
+        paths[path].update(operations)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Restante",
+            "version": __version__,
+            "summary": "A durable inbox for agents that are not always there",
+            "description": ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": house().settings.public_url}],
+        "tags": [
+            {"name": name}
+            for name in sorted({t for o in paths.values() for m in o.values() for t in m["tags"]})
+        ],
+        "paths": dict(paths),
+        "components": {
+            "schemas": schemas["$defs"],
+            "headers": COMPONENT_HEADERS,
+            "examples": component_examples(),
+            "securitySchemes": {
+                "token": {
+                    "type": "oauth2",
+                    "description": "A bearer token of at most ten minutes (RFC 9068).",
+                    "flows": {"clientCredentials": {"tokenUrl": "/oauth/token", "scopes": SCOPES}},
+                },
+                "client": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "client_id and client_secret, for /oauth/token only.",
+                },
+            },
+        },
+    }
+
+
+def _operation(
+    path: str, name: str, endpoint: Endpoint, by_model: dict[type[BaseModel], Any]
+) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": name,
+        "tags": [endpoint.tag],
+        "summary": endpoint.summary,
+        "description": endpoint.description,
+        "security": [{"token": [scope]} for scope in endpoint.access.scope_names()],
+        "parameters": [
+            *_path_parameters(path),
+            *_query_parameters(endpoint.query),
+            *_header_parameters(endpoint),
+        ],
+    }
+    if endpoint.body is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": by_model[endpoint.body],
+                    "examples": _examples(endpoint.examples),
+                }
+            },
+        }
+    operation["responses"] = answers(
+        endpoint,
+        {"schema": by_model[endpoint.answer], "examples": _examples(endpoint.answer_examples)},
+    )
+    return operation
+
+
+def _examples(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name.replace(" ", "_"): {"summary": name, "value": value} for name, value in values.items()
+    }
+
+
+_NAMED = {
+    "agent_id": ("The agent whose inbox it is.", "agt_0198c5a1f3de7c51a0b2c4d6e8f01234"),
+    "event_id": ("The event.", "evt_0198c5b27c3d7e408f1a2b3c4d5e6f70"),
+}
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": description,
+            "schema": {"type": "string"},
+            "example": example,
+        }
+        for name, (description, example) in _NAMED.items()
+        if f"{{{name}}}" in path
+    ]
+
+
+def _query_parameters(query: type[BaseModel]) -> list[dict[str, Any]]:
+    parameters = []
+    for name, schema in (
+        query.model_json_schema()["properties"].items() if query.model_fields else ()
+    ):
+        # a parameter cannot be null: it is left out
+        choices = [choice for choice in schema.pop("anyOf", ()) if choice != {"type": "null"}]
+        schema.pop("title", None)
+        if schema.get("default", ...) is None:
+            del schema["default"]
+        merged = {**(choices[0] if choices else {}), **schema}
+        description = merged.pop("description", None)
+        parameter = {"name": name, "in": "query", "required": False, "schema": merged}
+        parameters.append(parameter | ({"description": description} if description else {}))
+    return parameters
+
+
+def _header_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    named = []
+    if endpoint.creates:
+        named.append(
+            ("Idempotency-Key", "Repeating the request with the same key does it once.", 128)
+        )
+        named.append(("traceparent", "W3C Trace Context; kept with the events.", None))
+    if endpoint.revalidates:
+        named.append(("If-None-Match", "The ETag of the page that is known.", None))
+    return [
+        {
+            "name": name,
+            "in": "header",
+            "required": False,
+            "description": description,
+            "schema": {"type": "string"}
+            if most is None
+            else {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": most,
+                "pattern": r"^[!-~]([ -~]*[!-~])?$",
+            },
+        }
+        for name, description, most in named
+    ]

@@ -1,0 +1,49 @@
+"""/problems/<slug>: the page that the type of a problem leads to."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, make_response, render_template
+
+from blueprints.access import public, states
+from blueprints.problem_texts import TEXTS
+from blueprints.problems import KINDS, problem_example
+from restante.errors import NotFound
+
+blueprint = Blueprint("problems", __name__)
+
+PAGE_HEADERS = {
+    "Cache-Control": "public, max-age=300",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors "
+    "'none'",
+    "Referrer-Policy": "same-origin",
+}
+_KINDS = {kind.slug: kind for kind in KINDS.values()}
+
+
+@blueprint.get("/problems")
+@states(public("documentation"))
+def index() -> Response:
+    """Every problem there is."""
+    kinds = sorted(_KINDS.values(), key=lambda kind: (kind.status, kind.slug))
+    return page(render_template("problems/index.html", kinds=kinds))
+
+
+@blueprint.get("/problems/<slug>")
+@states(public("documentation"))
+def one(slug: str) -> Response:
+    """What happened, and what to do."""
+    if slug not in _KINDS:
+        raise NotFound
+    kind = _KINDS[slug]
+    return page(
+        render_template(
+            "problems/problem.html", kind=kind, text=TEXTS[slug], example=problem_example(kind)
+        )
+    )
+
+
+def page(text: str) -> Response:
+    """An answer with a page, which loads nothing from elsewhere."""
+    answer = make_response(text)
+    answer.headers.extend(PAGE_HEADERS)
+    return answer

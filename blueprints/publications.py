@@ -1,0 +1,236 @@
+"""What a producer sends (contract 6.1), and how it becomes the engine's publications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, RootModel, model_validator
+from pydantic_core import PydanticCustomError
+
+from blueprints.fields import (
+    Body,
+    IdText,
+    Instant,
+    Key,
+    Payload,
+    PositiveSeconds,
+    Seconds,
+    Slug,
+    integral,
+)
+from config import Settings
+from restante.errors import PayloadTooLarge, RecipientRefused, ValidationFailed
+from restante.inbox.publication import Publication
+from restante.storage.ids import Prefix, decode_id
+
+MOST_EVENTS = 1000
+MOST_BYTES = 32 * 1024 * 1024
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Backoff(Body):
+    """Waits between failed attempts double from the one to the other."""
+
+    base_seconds: Seconds
+    max_seconds: Seconds
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Backoff:
+        if self.max_seconds < self.base_seconds:
+            raise PydanticCustomError("backoff", "max_seconds must not be less than base_seconds")
+        return self
+
+
+class Message(Body):
+    """An event to be, without whom it is for."""
+
+    project: Slug
+    type: (
+        Annotated[
+            str, Field(min_length=1, max_length=128, description="Left out: the payload's `type`.")
+        ]
+        | None
+    ) = None
+    payload: Payload
+    priority: Annotated[int, Field(ge=-100, le=100), BeforeValidator(integral)] = 0
+    correlation_id: Text | None = None
+    causation_id: Text | None = None
+    reply_to: Annotated[IdText, Field(description="An agent of the tenant.")] | None = None
+    ordering_key: Text | None = None
+    available_at: Instant | None = None
+    delay_seconds: Seconds | None = None
+    expires_at: Instant | None = None
+    expires_in_seconds: PositiveSeconds | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=100), BeforeValidator(integral)] | None = None
+    backoff: Backoff | None = None
+    corrects: (
+        Annotated[
+            IdText, Field(pattern="^evt_[0-9a-f]{32}$", description="The event this one corrects.")
+        ]
+        | None
+    ) = None
+    idempotency_key: Key | None = None
+    report: Annotated[
+        list[Literal["quarantined", "expired", "cancelled"]], Field(max_length=3)
+    ] = []
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> Message:
+        if self.available_at is not None and self.delay_seconds is not None:
+            raise PydanticCustomError("twice", "give available_at or delay_seconds, not both")
+        if self.expires_at is not None and self.expires_in_seconds is not None:
+            raise PydanticCustomError("twice", "give expires_at or expires_in_seconds, not both")
+        return self
+
+    def named_recipients(self) -> Sequence[str]:
+        """None here: the address names it."""
+        return ()
+
+
+class AddressedMessage(Message):
+    """An event to be, for each of its recipients."""
+
+    recipients: Annotated[list[IdText], Field(min_length=1, max_length=MOST_EVENTS)]
+
+    def named_recipients(self) -> Sequence[str]:
+        """As sent."""
+        return self.recipients
+
+
+class Messages(Body):
+    """Many for the agent of the address."""
+
+    events: Annotated[list[Message], Field(min_length=1, max_length=MOST_EVENTS)]
+
+
+class AddressedMessages(Body):
+    """Many, each with its recipients."""
+
+    events: Annotated[list[AddressedMessage], Field(min_length=1, max_length=MOST_EVENTS)]
+
+
+class PublishBody(RootModel[AddressedMessage | AddressedMessages]):
+    """One publication, or `events` with many."""
+
+    @staticmethod
+    def variant(value: dict[str, Any]) -> type[Body]:
+        """Which of the two a body is."""
+        return AddressedMessages if "events" in value else AddressedMessage
+
+
+class PublishHereBody(RootModel[Message | Messages]):
+    """One publication for the agent of the address, or `events` with many."""
+
+    @staticmethod
+    def variant(value: dict[str, Any]) -> type[Body]:
+        """Which of the two a body is."""
+        return Messages if "events" in value else Message
+
+
+def publications_of(
+    body: Message | Messages | AddressedMessages,
+    settings: Settings,
+    *,
+    here: str | None,
+    traceparent: str | None,
+) -> list[Publication]:
+    """For the engine. `here`: the agent of the address, where it names the recipient.
+
+    Raises PayloadTooLarge, ValidationFailed, RecipientRefused.
+    """
+    many = not isinstance(body, Message)
+    messages: Sequence[Message] = body.events if many else [body]
+    named = [[here] if here is not None else message.named_recipients() for message in messages]
+    pointers = [f"/events/{index}" if many else "" for index in range(len(messages))]
+    _check_size(messages, named, pointers, settings.payload_limit_bytes)
+    known = _decoded(messages, named, pointers)
+    return [
+        _publication(message, [known[text] for text in names], known, at, traceparent=traceparent)
+        for message, names, at in zip(messages, named, pointers, strict=True)
+    ]
+
+
+def _check_size(
+    messages: Sequence[Message], named: Sequence[Sequence[str]], pointers: Sequence[str], most: int
+) -> None:
+    for message, at in zip(messages, pointers, strict=True):
+        if len(message.payload.text) > most:
+            raise PayloadTooLarge(
+                f"A payload may have {most} bytes.", pointer=f"{at}/payload", limit_bytes=most
+            )
+    count = sum(len(names) for names in named)
+    if count > MOST_EVENTS:
+        raise ValidationFailed.at(
+            "",
+            f"makes {count} events, and a call may make {MOST_EVENTS}: spread them over several calls",
+        )
+    if (
+        sum(len(m.payload.text) * len(names) for m, names in zip(messages, named, strict=True))
+        > MOST_BYTES
+    ):
+        raise PayloadTooLarge(
+            f"Payloads times recipients of a call may have {MOST_BYTES} bytes.",
+            limit_bytes=MOST_BYTES,
+        )
+
+
+def _decoded(
+    messages: Sequence[Message], named: Sequence[Sequence[str]], pointers: Sequence[str]
+) -> dict[str, bytes]:
+    """Every agent named, by the text that names it. What does not decode is nobody."""
+    known: dict[str, bytes] = {}
+    nobody: list[str] = []
+    for message, names, at in zip(messages, named, pointers, strict=True):
+        if len(set(names)) < len(names):
+            raise ValidationFailed.at(f"{at}/recipients", "names a recipient twice: name each once")
+        for text in (*names, message.reply_to):
+            if text is None or text in known:
+                continue
+            raw = decode_id(Prefix.AGENT, text)
+            if raw is None:
+                nobody.append(text)
+            else:
+                known[text] = raw
+    if nobody:
+        raise RecipientRefused(recipients=sorted(set(nobody)))
+    return known
+
+
+def _publication(
+    message: Message,
+    recipients: list[bytes],
+    known: dict[str, bytes],
+    at: str,
+    *,
+    traceparent: str | None,
+) -> Publication:
+    kind = message.type or message.payload.value.get("type")
+    if type(kind) is not str or not 1 <= len(kind) <= 128:
+        raise ValidationFailed.at(
+            f"{at}/type",
+            "is required where the payload has no `type` that is a string of 1 to 128 characters",
+        )
+    corrects = None if message.corrects is None else decode_id(Prefix.EVENT, message.corrects)
+    backoff = message.backoff
+    return Publication(
+        recipients=tuple(recipients),
+        project=message.project,
+        type=kind,
+        payload=message.payload.text,
+        priority=message.priority,
+        correlation_id=message.correlation_id,
+        causation_id=message.causation_id,
+        reply_to=None if message.reply_to is None else known[message.reply_to],
+        ordering_key=message.ordering_key,
+        available_at=message.available_at,
+        delay_seconds=message.delay_seconds,
+        expires_at=message.expires_at,
+        expires_in_seconds=message.expires_in_seconds,
+        max_attempts=message.max_attempts,
+        backoff=None if backoff is None else (backoff.base_seconds, backoff.max_seconds),
+        corrects=corrects,
+        idempotency_key=message.idempotency_key,
+        report=frozenset(message.report),
+        traceparent=traceparent,
+    )

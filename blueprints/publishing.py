@@ -1,0 +1,118 @@
+"""Publish for the two addresses that do: everybody's, and that of the agent who is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from blueprints import examples
+from blueprints.bodies import traceparent
+from blueprints.calls import Call, Reply
+from blueprints.fields import Answer
+from blueprints.idempotency import once
+from blueprints.publications import publications_of
+from blueprints.shapes import Status
+from extensions import house
+from restante.errors import (
+    IdempotencyInFlight,
+    IdempotencyKeyReused,
+    InboxFull,
+    PayloadTooLarge,
+    RecipientRefused,
+    ValidationFailed,
+)
+from restante.inbox.lifecycle import STATUS_OF
+from restante.inbox.publication import Publication, Published
+from restante.inbox.publish import publish, write
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.transaction import Session
+
+PROBLEMS = (RecipientRefused, IdempotencyKeyReused, IdempotencyInFlight, InboxFull, PayloadTooLarge)
+DESCRIPTION = (
+    "All events of a call are written, or none. Recipients are rung once they are committed. With an "
+    "`Idempotency-Key` a repeat is answered with the first run's events."
+)
+MESSAGE: dict[str, Any] = {
+    "project": "main",
+    "payload": examples.PAYLOAD,
+    "ordering_key": "acme/site",
+    "correlation_id": "release-2031-05",
+}
+MADE: dict[str, Any] = {
+    "event_id": examples.EVENT_ID,
+    "recipient_id": examples.AGENT_ID,
+    "sequence_number": 1045,
+    "status": "pending",
+}
+
+
+class PublishedEvent(Answer):
+    """An event for one recipient; `existing`: this producer had published it before under its key."""
+
+    event_id: str
+    recipient_id: str
+    sequence_number: int | None
+    status: Status
+    existing: bool | None = None
+
+
+class PublishAnswer(Answer):
+    """In the order listed: publication by publication, recipient by recipient."""
+
+    events: list[PublishedEvent]
+
+
+def publish_call(session: Session, call: Call, *, here: str | None = None) -> Reply:
+    """Publish what the body says; `here`: the agent of the address."""
+    publications = publications_of(
+        call.body, house().settings, here=here, traceparent=traceparent(call.request)
+    )
+
+    def create() -> list[dict[str, Any]]:
+        try:
+            published = publish(session, call.principal, publications)
+        except ValidationFailed as error:
+            raise error if hasattr(call.body, "events") else _of_the_body(error) from None
+        write(session)
+        return [_told(event) for event in published]
+
+    return once(
+        session,
+        call,
+        create,
+        render=lambda made: {"events": made},
+        latest_at=lambda: _latest(session, publications),
+    )
+
+
+def _told(event: Published) -> dict[str, Any]:
+    told = {
+        "event_id": encode_id(Prefix.EVENT, event.event_id),
+        "recipient_id": encode_id(Prefix.AGENT, event.recipient_id),
+        "sequence_number": event.sequence_number,
+        "status": STATUS_OF[event.gate],
+    }
+    if event.existing:
+        told["existing"] = True
+    return told
+
+
+def _latest(session: Session, publications: Sequence[Publication]) -> datetime | None:
+    """When the last of them is available, where that is later than now."""
+    if all(p.available_at is None and not p.delay_seconds for p in publications):
+        return None
+    now = database_now(session)
+    times = (p.available_at or now + timedelta(seconds=p.delay_seconds or 0) for p in publications)
+    return max(now, *times)
+
+
+def _of_the_body(error: ValidationFailed) -> ValidationFailed:
+    """The engine's pointers go into a list; a single publication is the body itself."""
+    return ValidationFailed(
+        errors=[
+            {**fault, "pointer": fault["pointer"].removeprefix("/events/0")}
+            for fault in error.members["errors"]
+        ]
+    )
