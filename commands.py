@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ from restante.storage.engine import make_engine
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
+from workers.maintain import run_maintenance
+from workers.start import start
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
@@ -229,9 +232,31 @@ def _say_machine(kind: str, public_id: str, secret: str, *, as_json: bool) -> No
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes. [default: 2; SQLite: 1]")
 @click.option("--demo", is_flag=True, help="Upgrade the database and make a demo tenant at first.")
+@as_json
 @refusing
-def serve(host: str, port: int, *, workers: int | None, demo: bool) -> None:
+def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: bool) -> None:
     """Serve HTTP, with maintenance inside unless RESTANTE_MAINTENANCE=off."""
-    from workers.start import start  # noqa: PLC0415 - it patches what other commands do without
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    start(
+        host,
+        port,
+        workers=workers,
+        demo=demo,
+        migrations=MIGRATIONS,
+        say=functools.partial(say, as_json=as_json),
+    )
 
-    start(host, port, workers=workers, demo=demo, migrations=MIGRATIONS)
+
+@main.command()
+@click.option("--once", is_flag=True, help="One pass of everything, then end.")
+@as_json
+@refusing
+def maintain(*, once: bool, as_json: bool) -> None:
+    """Keep the books of inboxes nobody looks at: any number of copies, beside any number of serves."""
+    settings = load_settings()
+    with database():
+        pass  # what would refuse a `serve` refuses this
+    did = {name: dict(counts) for name, counts in run_maintenance(settings, once=once).items()}
+    lines = (f"{name}: {', '.join(f'{k} {v}' for k, v in c.items())}" for name, c in did.items())
+    say(did, "\n".join(lines) or "Stopped.", as_json=as_json)

@@ -137,7 +137,7 @@ class Settings(BaseSettings):
     @classmethod
     def _issuer(cls, text: str) -> str:
         url = urlsplit(text)
-        if text and not (url.hostname and (url.scheme == "https" or _is_loopback(url.hostname))):
+        if text and not (url.hostname and (url.scheme == "https" or is_loopback(url.hostname))):
             raise ValueError("must be an https URL")
         return text
 
@@ -208,7 +208,7 @@ def check_origin(text: str) -> str:
         raise ValueError(f"is no URL{remedy}") from None
     if url.scheme not in ("https", "http") or not host:
         raise ValueError(f"is no URL{remedy}")
-    if url.scheme == "http" and not _is_loopback(host):
+    if url.scheme == "http" and not is_loopback(host):
         raise ValueError(
             f"is http for a host that is not loopback, so tokens would travel in the clear{remedy}"
         )
@@ -231,7 +231,8 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         yield f"{name} {text}".strip().removesuffix(".") + "."
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the host of that name or address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -6,7 +6,6 @@ import os
 import sys
 
 from config import PREFIX, Settings, SettingsRefused
-from restante.storage.instance import lock_for_serving
 
 DEFAULT_WORKERS = 2
 
@@ -14,7 +13,7 @@ DEFAULT_WORKERS = 2
 def serve(settings: Settings, *, host: str, port: int, workers: int | None = None) -> None:
     """Serve until a signal; does not return. The settings have been checked.
 
-    SQLite is served by one process, which holds the instance folder. The program replaces itself:
+    SQLite is served by one process (start.py has taken its lock). The program replaces itself:
     gevent has to patch the standard library before anything else is imported.
     """
     if settings.embedded:
@@ -25,7 +24,6 @@ def serve(settings: Settings, *, host: str, port: int, workers: int | None = Non
             )
             raise SettingsRefused([fault])
         workers = 1
-        lock_for_serving(settings.instance)  # goes with the descriptor through exec and fork
     options = ["--host", host, "--port", str(port), "--workers", str(workers or DEFAULT_WORKERS)]
     given = {
         "INSTANCE": str(settings.instance),

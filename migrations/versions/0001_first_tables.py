@@ -46,6 +46,7 @@ def upgrade() -> None:
         sa.Column("final_at", Instant, nullable=True),
         sa.Column("cancel_requested", sa.Boolean(), nullable=False, server_default="0"),
         sa.Column("redriven", sa.Boolean(), nullable=False, server_default="0"),
+        sa.Column("claim_only", sa.Boolean(), nullable=False, server_default="0"),
         sa.CheckConstraint(
             "(gate = 4) = (consumer IS NOT NULL)", name=op.f("ck_agent_inbox_claimed_has_consumer")
         ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -21,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from restante.errors import RestanteError
 from restante.storage.clock import database_now
-from restante.storage.instance import make_folder
+from restante.storage.instance import write_private
 from restante.storage.tables.operation import incarnation
 
 
@@ -52,21 +51,22 @@ def begin(session: Session) -> Incarnation:
             incarnation_id=secrets.token_hex(16), begun_at=database_now(session), mark=0
         )
     )
-    return _read(session)
+    return current(session)
 
 
 def advance(session: Session) -> Incarnation:
-    """Move the mark on by one; begins the first history of a new database."""
-    moved = session.connection().execute(update(incarnation).values(mark=incarnation.c.mark + 1))
-    return _read(session) if moved.rowcount else begin(session)
+    """Move the mark on by one."""
+    current(session)
+    session.connection().execute(update(incarnation).values(mark=incarnation.c.mark + 1))
+    return current(session)
 
 
-def _read(session: Session) -> Incarnation:
-    row = (
-        session.connection()
-        .execute(select(incarnation.c.incarnation_id, incarnation.c.begun_at, incarnation.c.mark))
-        .one()
-    )
+def current(session: Session) -> Incarnation:
+    """The history as it is; a new database begins its first."""
+    asked = select(incarnation.c.incarnation_id, incarnation.c.begun_at, incarnation.c.mark)
+    row = session.connection().execute(asked).one_or_none()
+    if row is None:
+        return begin(session)
     begun_at: datetime = row.begun_at
     return Incarnation(row.incarnation_id, begun_at.isoformat(timespec="microseconds"), row.mark)
 
@@ -84,10 +84,8 @@ def check_seen(folder: Path, database_url: str, present: Incarnation) -> None:
 
 def note_seen(folder: Path, database_url: str, present: Incarnation) -> None:
     """Remember the present time of the database in the instance folder."""
-    file = _file(make_folder(folder), database_url)
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(asdict(present)) + "\n")
-    draft.replace(file)
+    file = _file(folder, database_url)
+    write_private(file, json.dumps(asdict(present)) + "\n")
 
 
 def _file(folder: Path, database_url: str) -> Path:

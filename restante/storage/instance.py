@@ -10,7 +10,6 @@ from pathlib import Path
 from restante.errors import RestanteError
 
 SECRET_FILE = "secret.key"
-LOCK_FILE = "serve.lock"
 
 
 class InstanceRefused(RestanteError):
@@ -30,12 +29,7 @@ def kept_secret(folder: Path) -> str:
     """
     file = make_folder(folder) / SECRET_FILE
     if not file.exists():
-        draft = folder / f"{SECRET_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as sink:
-            sink.write(secrets.token_urlsafe(48) + "\n")
-            sink.flush()
-            os.fsync(sink.fileno())
+        draft = _draft(file, secrets.token_urlsafe(48) + "\n")
         try:
             os.link(draft, file)  # fails where another process was first
         except FileExistsError:
@@ -49,12 +43,29 @@ def kept_secret(folder: Path) -> str:
     return file.read_text().strip()
 
 
-def lock_for_serving(folder: Path) -> int:
-    """Hold the folder for one `serve`; returns the descriptor that holds it until the process ends.
+def write_private(file: Path, content: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    make_folder(file.parent)
+    _draft(file, content).replace(file)
+
+
+def _draft(file: Path, content: str) -> Path:
+    """A new file (0600) beside the one that it is to become, on disk."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as sink:
+        sink.write(content)
+        sink.flush()
+        os.fsync(sink.fileno())
+    return draft
+
+
+def lock_for_serving(database_file: Path) -> int:
+    """Hold an SQLite database for one `serve`: a descriptor that holds it until the process ends.
 
     Raises InstanceRefused, naming the process, where another holds it.
     """
-    file = make_folder(folder) / LOCK_FILE
+    file = database_file.with_name(f"{database_file.name}.serve-lock")
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
