@@ -19,7 +19,7 @@ from restante_agent.errors import ConfigurationError
 try:
     import fcntl
 except ImportError:  # no file locks of this kind: names are fresh for every process
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module otherwise
 
 SLOTS = 256
 

@@ -13,7 +13,7 @@ from restante_agent.errors import ConfigurationError, RestanteError
 from restante_agent.model.inbox import Claim
 from restante_agent.model.settle import Ack, Reject, Release
 from restante_agent.runtime.board import Board, Summary
-from restante_agent.runtime.delivery import Delivery, StopReason
+from restante_agent.runtime.delivery import Delivery, Stopped, StopReason
 from restante_agent.runtime.doorbell import Doorbell
 from restante_agent.runtime.inquiry import Inquiry
 from restante_agent.runtime.keeper import Keeper
@@ -62,19 +62,20 @@ class Session:
             client, board, lease_seconds=lease_seconds, on_silence=self._doorbell.abort
         )
         self._queue: SimpleQueue[Delivery | None] = SimpleQueue()
-        self._drained_empty = False
+        self._until_empty = self._nothing_left = False
         loops = [self._keeper.run, *([self._doorbell.run] if stream else [])]
         loops += [self._worker] * concurrency
         self._threads = [Thread(target=loop, daemon=True, name="restante") for loop in loops]
 
     def run(self, *, until_empty: bool) -> Summary:
+        self._until_empty = until_empty
         for thread in self._threads:
             thread.start()
         try:
-            while limit := self._free_when_due(until_empty):
+            while limit := self._free_when_due():
                 claim = self._inquiry.claim(limit)
                 if claim is not None:
-                    self._begin(claim)
+                    self._begin(claim, alone=limit == self._concurrency)
         except RestanteError as error:
             self._board.fail(error)
         finally:
@@ -83,13 +84,13 @@ class Session:
             raise self._board.fatal
         return self._board.summary()
 
-    def _free_when_due(self, until_empty: bool) -> int:  # noqa: FBT001 - the run's own word
+    def _free_when_due(self) -> int:
         """Waits until a claim is due and a worker is free; how many are, 0: stop."""
         board = self._board
         with board.changed:
             while not board.stopping:
                 free = self._concurrency - len(board.leases)
-                if until_empty and self._drained_empty and free == self._concurrency:
+                if self._until_empty and self._nothing_left:
                     return 0
                 left: float | None = None
                 if free > 0:
@@ -99,9 +100,11 @@ class Session:
                 board.clock.wait(board.changed, left)
             return 0
 
-    def _begin(self, claim: Claim) -> None:
+    def _begin(self, claim: Claim, *, alone: bool) -> None:
         board = self._board
-        self._drained_empty = not (claim.events or claim.claimable or claim.spent)
+        # Only a claim made while nothing was held proves that nothing is left: the end of a
+        # handler may have made the next event of its key claimable.
+        self._nothing_left = alone and not (claim.events or claim.claimable or claim.spent)
         for event in claim.events:
             delivery = Delivery(event, monotonic=board.clock.monotonic)
             with board.changed:
@@ -120,8 +123,7 @@ class Session:
             with board.changed:
                 board.leases.drop(delivery)
                 board.ended(end)
-                self._drained_empty = False
-                if delivery.event.ordering_key is not None:
+                if delivery.event.ordering_key is not None or self._until_empty:
                     board.pacing.ring()  # the key's next event has just become claimable
                 board.changed.notify_all()
 
@@ -163,7 +165,8 @@ class Session:
         try:
             result = self._handler(delivery)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a failed attempt
-            log.warning("handler event_id=%s raised=%r", delivery.event.event_id, error)
+            if not isinstance(error, Stopped):
+                log.warning("handler event_id=%s raised=%r", delivery.event.event_id, error)
             return verb_of_error(delivery, error)
         return verb_of_result(delivery, result)
 

@@ -1,0 +1,93 @@
+"""Options that every command takes, and the client made from them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from restante_agent.cli.exits import leave
+from restante_agent.client import Client
+from restante_agent.errors import ConfigurationError, RestanteError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where and who; the secret is read when it is needed and shown nowhere."""
+
+    url: str | None
+    client_id: str | None
+    secret: str | None
+    secret_file: Path | None
+    agent: str | None
+    state_dir: Path | None
+    as_json: bool
+
+    def client(self, **options: Any) -> Client:
+        if not self.url:
+            raise ConfigurationError("set RESTANTE_URL or give --url, like http://127.0.0.1:8000")
+        if not self.client_id:
+            raise ConfigurationError("set RESTANTE_CLIENT_ID or give --client-id, like agt_…")
+        return Client(self.url, self.client_id, self._secret(), agent_id=self.agent, **options)
+
+    def _secret(self) -> str:
+        if self.secret_file is not None:
+            try:
+                return self.secret_file.read_text().strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigurationError(f"--client-secret-file: {error}") from error
+        if not self.secret:
+            raise ConfigurationError(
+                "set RESTANTE_CLIENT_SECRET or give --client-secret-file (never the secret itself:"
+                " command lines are seen by everybody on the machine)"
+            )
+        return self.secret
+
+
+def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[..., R]:
+    """Adds the options, hands the command its `Connection`, turns errors into exit codes."""
+
+    @click.option("--url", envvar="RESTANTE_URL", show_envvar=True, help="The server's base URL.")
+    @click.option(
+        "--client-id", envvar="RESTANTE_CLIENT_ID", show_envvar=True, help="agt_… or svc_…"
+    )
+    @click.option(
+        "--client-secret-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="File with the secret; else RESTANTE_CLIENT_SECRET.",
+    )
+    @click.option("--agent", help="The agent whose inbox is meant, if not the client itself.")
+    @click.option(
+        "--state-dir",
+        envvar="RESTANTE_STATE_DIR",
+        show_envvar=True,
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Where the record of finished events is kept.",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Exactly one JSON value on stdout.")
+    @functools.wraps(command)
+    @click.pass_context
+    def wrapped(context: click.Context, /, *args: Any, **kwargs: Any) -> R:
+        secret = context.find_object(dict) or {}
+        connection = Connection(
+            url=kwargs.pop("url"),
+            client_id=kwargs.pop("client_id"),
+            secret=secret.get("secret"),
+            secret_file=kwargs.pop("client_secret_file"),
+            agent=kwargs.pop("agent"),
+            state_dir=kwargs.pop("state_dir"),
+            as_json=kwargs.pop("as_json"),
+        )
+        try:
+            return command(connection, *args, **kwargs)
+        except RestanteError as error:
+            leave(error, as_json=connection.as_json)
+
+    return wrapped

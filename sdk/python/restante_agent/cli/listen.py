@@ -1,0 +1,102 @@
+"""`restante-agent listen`: run a command for each event."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import sys
+
+import click
+
+from restante_agent.agent import Agent
+from restante_agent.cli.child import CommandHandler
+from restante_agent.cli.command_line import argv_of, inherited
+from restante_agent.cli.connection import Connection, connected
+from restante_agent.cli.screen import say, write_json
+
+
+@click.command()
+@connected
+@click.option("--exec", "command", required=True, help="The command; a shell only if it needs one.")
+@click.option("--concurrency", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option(
+    "--lease",
+    "lease_seconds",
+    type=click.IntRange(1, 43_200),
+    default=60,
+    show_default=True,
+    help="Seconds; renewed while the command runs.",
+)
+@click.option("--project", "projects", multiple=True, envvar="RESTANTE_PROJECT", show_envvar=True)
+@click.option("--consumer", help="A name for this holder; by default one per host and process.")
+@click.option(
+    "--delay",
+    "delay_seconds",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds until an event is tried again after exit 75.",
+)
+@click.option(
+    "--timeout", "timeout_seconds", type=click.FloatRange(0.1), help="Seconds a run may take."
+)
+@click.option("--drain", "drain_seconds", type=click.FloatRange(0), default=20.0, show_default=True)
+@click.option("--until-empty", is_flag=True, help="End when nothing is left to claim.")
+@click.option("--no-stream", is_flag=True, help="Poll only.")
+@click.option(
+    "--pass-credentials", is_flag=True, help="Let the command inherit RESTANTE_CLIENT_SECRET."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Warnings only.")
+def listen(
+    connection: Connection,
+    /,
+    *,
+    command: str,
+    delay_seconds: float,
+    timeout_seconds: float | None,
+    projects: tuple[str, ...],
+    until_empty: bool,
+    no_stream: bool,
+    pass_credentials: bool,
+    quiet: bool,
+    **options: object,
+) -> None:
+    """Run a command for each event, with the event as JSON on its stdin.
+
+    Exit 0 acks, with stdout as the result if it is a JSON object; 75 gives the event back for
+    --delay seconds; anything else is a failed attempt, told with the end of stderr. The
+    environment has RESTANTE_EVENT_ID, RESTANTE_CLAIM_GENERATION, RESTANTE_FENCE and more. SIGTERM
+    or Ctrl-C lets the running commands finish for --drain seconds; a second one does not wait.
+    """
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING if quiet else logging.INFO,
+        format="%(asctime)s %(message)s",
+    )
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    handler = CommandHandler(
+        argv_of(command),
+        environ=inherited(os.environ, with_secret=pass_credentials),
+        delay_seconds=delay_seconds,
+        timeout_seconds=timeout_seconds,
+        echo=sys.stderr.buffer,
+    )
+    with connection.client() as client:
+        agent = Agent(
+            client,
+            handler,
+            projects=projects or None,
+            state_dir=connection.state_dir,
+            stream=not no_stream,
+            **options,  # type: ignore[arg-type]  # click has checked them
+        )
+        summary = agent.run(until_empty=until_empty)
+    counts = dataclasses.asdict(summary)
+    if connection.as_json:
+        write_json(counts)
+    else:
+        say(
+            "  ".join(f"{name} {count}" for name, count in counts.items() if count)
+            or "nothing done"
+        )

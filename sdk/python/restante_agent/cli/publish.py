@@ -1,0 +1,70 @@
+"""`restante-agent publish`: one message to one or more agents."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from restante_agent.cli.connection import Connection, connected
+from restante_agent.cli.screen import table, write_json
+from restante_agent.cli.values import instant, json_object
+from restante_agent.model.publish import Publication
+
+
+@click.command()
+@connected
+@click.argument("payload", type=json_object, default="-", metavar="[PAYLOAD]")
+@click.option("--to", "recipients", multiple=True, required=True, help="agt_…; repeatable.")
+@click.option("--project", envvar="RESTANTE_PROJECT", show_envvar=True, required=True)
+@click.option("--type", "type_", help="Defaults to the payload's own `type`.")
+@click.option("--priority", type=int, help="-100 to 100.")
+@click.option("--ordering-key", help="Events of one key are worked one after the other.")
+@click.option("--correlation-id")
+@click.option("--causation-id")
+@click.option("--reply-to", help="agt_…")
+@click.option("--delay", "delay_seconds", type=float, help="Seconds until it is available.")
+@click.option("--at", "available_at", type=instant, metavar="INSTANT", help="When it is available.")
+@click.option("--expires-in", "expires_in_seconds", type=float, help="Seconds to be started in.")
+@click.option("--max-attempts", type=int)
+@click.option("--corrects", help="evt_… that this one replaces.")
+@click.option("--report", multiple=True, help="quarantined, expired or cancelled; repeatable.")
+@click.option("--idempotency-key", help="The same key and body publish once, however often.")
+def publish(
+    connection: Connection,
+    /,
+    *,
+    payload: dict[str, Any],
+    recipients: tuple[str, ...],
+    type_: str | None,
+    available_at: datetime | None,
+    idempotency_key: str | None,
+    **members: Any,
+) -> None:
+    """Publish PAYLOAD (a JSON object, @file, or - for stdin) to agents."""
+    publication = Publication(
+        payload=payload,
+        recipients=recipients,
+        type=type_,
+        available_at=available_at,
+        **members,
+    )
+    with connection.client() as client:
+        published = client.publish(publication, idempotency_key=idempotency_key)
+    if connection.as_json:
+        write_json(published.raw)
+        return
+    table(
+        ["seq", "event", "recipient", "status", "recipient is"],
+        (
+            (
+                event.sequence_number,
+                event.event_id,
+                event.recipient_id,
+                event.status + (" (published before)" if event.existing else ""),
+                event.reachability.mode if event.reachability else None,
+            )
+            for event in published.events
+        ),
+    )

@@ -1,0 +1,73 @@
+"""Fixtures of the SDK's tests: a fake inbox, clients for it, and a clock moved by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from restante_agent import Client
+from tests.sdk.fake_answers import AGENT, SECRET
+from tests.sdk.fake_inbox import FakeInbox
+from tests.sdk.fake_server import FakeServer, served, transport_for
+
+BASE = "http://localhost:8000"
+
+
+class HandClock:
+    """Monotonic time that only `sleep` and `advance` move; it notes every wait asked for."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    async def asleep(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def inbox(clock: HandClock) -> FakeInbox:
+    return FakeInbox(clock.monotonic)
+
+
+@pytest.fixture
+def client(inbox: FakeInbox, clock: HandClock) -> Client:
+    return make_client(inbox, clock)
+
+
+def make_client(inbox: FakeInbox, clock: HandClock, **options: Any) -> Client:
+    settings = {
+        "transport": transport_for(inbox),
+        "random": Random(7),
+        "monotonic": clock.monotonic,
+        "sleep": clock.sleep,
+        **options,
+    }
+    return Client(BASE, AGENT, SECRET, **settings)
+
+
+@pytest.fixture
+def live_inbox() -> FakeInbox:
+    """An inbox on the real clock, for tests that run threads and processes."""
+    return FakeInbox(time.monotonic)
+
+
+@pytest.fixture
+def server(live_inbox: FakeInbox) -> Iterator[FakeServer]:
+    with served(live_inbox) as fake:
+        yield fake

@@ -1,0 +1,69 @@
+"""A runner in a thread of its own, against the fake server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from restante_agent import (
+    Agent,
+    Client,
+    Delivery,
+    Summary,
+)
+from tests.sdk.fake_answers import AGENT, SECRET
+from tests.sdk.fake_inbox import FakeInbox
+from tests.sdk.fake_server import FakeServer
+
+
+class Running:
+    """An agent in a thread of its own."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent, self.summary, self.error = agent, Summary(), None
+        self.thread = Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            self.summary = self.agent.run(handle_signals=False)
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            self.error = error
+
+    def stop(self) -> Summary:
+        self.agent.stop()
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        return self.summary
+
+
+@contextmanager
+def running(agent: Agent) -> Iterator[Running]:
+    run = Running(agent)
+    run.thread.start()
+    try:
+        yield run
+    finally:
+        run.agent.stop()
+        run.agent.stop()
+        run.thread.join(20)
+
+
+def make(
+    server: FakeServer, handler: Callable[[Delivery], Any], path: Path, **options: Any
+) -> Agent:
+    return Agent(Client(server.url, AGENT, SECRET), handler, state_dir=path, **options)
+
+
+def streaming(server: FakeServer) -> bool:
+    return server.streams_open == 1
+
+
+def done(delivery: Delivery) -> None:
+    """A handler with nothing to do."""
+
+
+def claims(inbox: FakeInbox) -> list[Any]:
+    return [body for _, path, _, body in list(inbox.requests) if path.endswith("/claim")]
