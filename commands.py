@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from config import Settings, SettingsRefused, load_settings
+from doctor import examine_all
+from front_door import look_from_outside
 from restante import __version__
 from restante.errors import RestanteError, ValidationFailed
 from restante.identity.agents import create_agent
@@ -108,6 +112,7 @@ def db_upgrade(*, as_json: bool) -> None:
     engine = open_engine(load_settings())
     try:
         revision = schema.upgrade(engine, MIGRATIONS)
+        Database(engine).run(incarnation.current)
     finally:
         engine.dispose()
     say({"revision": revision}, f"The schema is at revision {revision}.", as_json=as_json)
@@ -246,6 +251,28 @@ def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: boo
         migrations=MIGRATIONS,
         say=functools.partial(say, as_json=as_json),
     )
+
+
+@main.command()
+@click.option("--url", metavar="U", help="Also try what is served there, through its proxy.")
+@as_json
+@click.pass_context
+def doctor(context: click.Context, *, url: str | None, as_json: bool) -> None:
+    """Look at settings, server, schema and clocks; exit 1 where `serve` would refuse to start."""
+    examination = examine_all(MIGRATIONS)
+    if url is not None:
+        examination.findings += look_from_outside(url, os.environ)
+    answer = {
+        "ok": examination.ok,
+        "server": examination.server,
+        "findings": [dataclasses.asdict(finding) for finding in examination.findings],
+    }
+    lines = [f"{f.level.upper():8} {f.subject}: {f.sentence}" for f in examination.findings]
+    text = "\n".join(
+        [f"Database: {examination.server}", *lines, "" if lines else "Nothing to mend."]
+    )
+    say(answer, text.rstrip(), as_json=as_json)
+    context.exit(0 if examination.ok else 1)
 
 
 @main.command()

@@ -1,0 +1,113 @@
+"""`restante doctor`: what an operator should know about settings, server, schema, clocks and proxy."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from config import PREFIX, Settings, SettingsRefused, load_settings
+from restante.storage import incarnation, schema
+from restante.storage.clock import database_now
+from restante.storage.engine import make_engine
+from restante.storage.finding import Finding, Level
+from restante.storage.probe import examine
+from restante.storage.transaction import Database
+
+CLOCK_SECONDS = 5.0
+# an agent's own, and those of the tests
+_OTHERS = ("RESTANTE_URL", "RESTANTE_CLIENT_", "RESTANTE_TEST_")
+
+
+class Examination:
+    """Everything found; `server` is the database's product and version, once it answered."""
+
+    def __init__(self) -> None:
+        self.server = "none"
+        self.findings: list[Finding] = []
+
+    @property
+    def ok(self) -> bool:
+        """Whether `serve` would start."""
+        return all(finding.level is not Level.REFUSED for finding in self.findings)
+
+    def run(self, migrations: Path, environ: Mapping[str, str]) -> None:
+        """Look at all but the proxy; changes nothing."""
+        self.findings += unknown_settings(environ)
+        try:
+            settings = load_settings()
+        except SettingsRefused as error:
+            self.findings += [_refused("settings", fault) for fault in error.faults]
+            return
+        if settings.embedded and not settings.database_file.exists():
+            sentence = f"{settings.database_file} is not there yet: run `restante db upgrade`."
+            self.findings.append(_refused("database", sentence))
+            return
+        engine = make_engine(settings.database_url)
+        try:
+            self._look(engine, settings, migrations)
+        except DBAPIError as error:
+            sentence = f"The database does not answer: {error.orig}"
+            self.findings.append(_refused("database", sentence))
+        finally:
+            engine.dispose()
+
+    def _look(self, engine: Engine, settings: Settings, migrations: Path) -> None:
+        server = examine(engine)
+        self.server = server.name
+        self.findings += server.findings
+        if not self.ok:
+            return
+        try:
+            schema.check(engine, migrations)
+        except schema.SchemaTooOld as error:
+            self.findings.append(_refused("schema", error.detail))
+            return
+        database = Database(engine)
+        self.findings += clocks(database)
+        try:
+            present = database.run(incarnation.current)
+            incarnation.check_seen(settings.instance, settings.database_url, present)
+        except incarnation.DatabaseOlderThanSeen as error:
+            self.findings.append(_refused("incarnation", error.detail))
+
+
+def unknown_settings(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Variables that look like settings and are none."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in known and not name.startswith(_OTHERS):
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            yield Finding(Level.WARNING, name, f"{name} is no setting and has no effect{hint}")
+
+
+def clocks(database: Database) -> Iterator[Finding]:
+    """The database's clock, which decides everything, against this machine's."""
+    began = time.time()
+    theirs = database.run(database_now).replace(tzinfo=UTC).timestamp()
+    difference = theirs - (began + time.time()) / 2
+    if abs(difference) > CLOCK_SECONDS:
+        yield Finding(
+            Level.WARNING,
+            "clock",
+            f"The database's clock differs from this machine's by {difference:+.0f} s. Restante goes by "
+            "the database's; signed requests of agents with a right clock would be refused. Run NTP on both.",
+        )
+
+
+def _refused(subject: str, sentence: str) -> Finding:
+    return Finding(Level.REFUSED, subject, sentence)
+
+
+def examine_all(migrations: Path) -> Examination:
+    """The examination of this machine's settings and database."""
+    examination = Examination()
+    examination.run(migrations, os.environ)
+    return examination
