@@ -25,6 +25,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from restante.errors import Overloaded, OutcomeUnknown
 from restante.storage.clock import OFFSET
 
+# blueprints, which import no SQLAlchemy, name its type from here
+__all__ = ["Session"]
+
 log = logging.getLogger("restante.storage")
 T = TypeVar("T")
 
@@ -171,7 +174,9 @@ class Database:
                 raise Overloaded from None
             self._sleep(random.uniform(0.005, 0.05))  # noqa: S311 - jitter, not a secret
             return tries
-        if not isinstance(code := error.orig.args[0] if error.orig and error.orig.args else None, int):
+        if not isinstance(
+            code := error.orig.args[0] if error.orig and error.orig.args else None, int
+        ):
             raise error
         # a statement told to repeat, a connection found dead, a server that is just not there
         if code not in RETRYABLE and code not in UNREACHABLE and not error.connection_invalidated:
