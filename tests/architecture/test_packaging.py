@@ -53,6 +53,14 @@ def test_the_lock_has_what_the_projects_need(project: str) -> None:
     assert requirements(project) <= set(pins(RUNTIME))
 
 
+def test_every_module_at_the_top_is_shipped() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    shipped = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    modules = {path.name for path in files(".py") if path.parent == ROOT}
+    assert modules <= set(shipped)
+    assert not [entry for entry in shipped if not (ROOT / entry).exists()]
+
+
 def test_set_up_needs_nothing_but_python() -> None:
     own = {path.stem for path in files(".py", "deploy")}
     wrong = [
