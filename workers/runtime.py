@@ -20,6 +20,7 @@ from workers.registrar import Registrar
 from workers.service import Services
 from workers.sweeper import Sweeper
 from workers.tailing import Tailing
+from workers.watermark import Watermark
 
 log = logging.getLogger("restante.workers")
 
@@ -56,6 +57,7 @@ class Runtime:
                 Sweeper(self.database, self.streams),
                 self.tailing,
                 Presence(self.database, house.notes),
+                Watermark(self.database, house.settings.instance, house.settings.database_url),
                 FigureKeeper(
                     self.database, house.metrics, [house.database, self.database], self.streams
                 ),
