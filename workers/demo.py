@@ -118,7 +118,7 @@ def what_to_do(demo: Demo, url: str, agent_program: Path) -> str:
     """What to open and what to paste."""
     program = shlex.quote(_short(agent_program))
     agent, producer = (shlex.quote(_short(file)) for file in (demo.agent_file, demo.producer_file))
-    publication = f"--recipient {demo.agent_id} --project {PROJECT} --type greeting"
+    publication = f"--to {demo.agent_id} --project {PROJECT} --type greeting"
     return f"""
 Restante serves on {url}
 
