@@ -12,8 +12,10 @@ from sqlalchemy import Engine
 
 from config import Settings
 from restante.identity.authority import Authority
+from restante.identity.rates import Rates
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
+from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
 from restante.observations import ON_OBSERVED
 from restante.signals.hub import Hub
@@ -47,9 +49,11 @@ class House:
     database: Database
     token_keys: TokenKeys
     authority: Authority
+    rates: Rates
     hub: Hub
     streams: Streams[Claims]
     notes: Notes
+    reachability: Reachability
     metrics: Metrics
 
 
@@ -73,11 +77,13 @@ def install(app: Flask, settings: Settings) -> House:
         database=database,
         token_keys=token_keys,
         authority=Authority(database, token_keys),
+        rates=Rates(settings.rate_limit_per_second),
         hub=hub,
         streams=Streams(
             hub, limit=settings.max_streams, heartbeat_seconds=settings.heartbeat_seconds
         ),
         notes=Notes(),
+        reachability=Reachability(),
         metrics=metrics,
     )
     app.extensions["restante"] = house

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from blueprints import examples
 from blueprints.bodies import traceparent
@@ -12,7 +14,7 @@ from blueprints.calls import Call, Reply
 from blueprints.fields import Answer
 from blueprints.idempotency import once
 from blueprints.publications import publications_of
-from blueprints.shapes import Status
+from blueprints.shapes import Status, WireInstant
 from extensions import house
 from restante.errors import (
     IdempotencyInFlight,
@@ -25,8 +27,9 @@ from restante.errors import (
 from restante.inbox.lifecycle import STATUS_OF
 from restante.inbox.publication import Publication, Published
 from restante.inbox.publish import publish, write
+from restante.inbox.reachability import MOST_RECIPIENTS
 from restante.storage.clock import database_now
-from restante.storage.ids import Prefix, encode_id
+from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
 PROBLEMS = (RecipientRefused, IdempotencyKeyReused, IdempotencyInFlight, InboxFull, PayloadTooLarge)
@@ -45,7 +48,17 @@ MADE: dict[str, Any] = {
     "recipient_id": examples.AGENT_ID,
     "sequence_number": 1045,
     "status": "pending",
+    "reachability": {"mode": "away", "last_seen_at": None, "pending": 1},
 }
+
+
+class Reachable(Answer):
+    """How a recipient can be reached just now: it has a stream open, it polls, or it is away."""
+
+    mode: Literal["stream", "poll", "callback", "away"]
+    last_seen_at: WireInstant | None
+    pending: int = Field(description="What waits for it; at most 10,000, then `capped`.")
+    capped: bool | None = None
 
 
 class PublishedEvent(Answer):
@@ -56,6 +69,9 @@ class PublishedEvent(Answer):
     sequence_number: int | None
     status: Status
     existing: bool | None = None
+    reachability: Reachable | None = Field(
+        default=None, description="Told for calls to up to ten recipients."
+    )
 
 
 class PublishAnswer(Answer):
@@ -82,7 +98,7 @@ def publish_call(session: Session, call: Call, *, here: str | None = None) -> Re
         session,
         call,
         create,
-        render=lambda made: {"events": made},
+        render=lambda made: {"events": _with_reachability(session, made)},
         latest_at=lambda: _latest(session, publications),
     )
 
@@ -97,6 +113,22 @@ def _told(event: Published) -> dict[str, Any]:
     if event.existing:
         told["existing"] = True
     return told
+
+
+def _with_reachability(session: Session, made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same, with how each recipient can be reached, where there are few."""
+    recipients = {
+        event["recipient_id"]: decode_id(Prefix.AGENT, event["recipient_id"]) for event in made
+    }
+    if len(recipients) > MOST_RECIPIENTS:
+        return made
+    known = house().reachability.of(session, [r for r in recipients.values() if r is not None])
+    return [
+        {**event, "reachability": known[raw]}
+        if (raw := recipients[event["recipient_id"]])
+        else event
+        for event in made
+    ]
 
 
 def _latest(session: Session, publications: Sequence[Publication]) -> datetime | None:

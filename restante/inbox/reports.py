@@ -50,7 +50,7 @@ def report_content(
     if status not in Options.load(content.options).report:
         return
     envelope = orjson.loads(content.envelope)
-    producer_id = decode_id(Prefix.AGENT, envelope["producer"]["id"] or "")
+    producer_id = decode_id(Prefix.AGENT, envelope["producer"]["id"])
     if producer_id is None:
         return
     payload = orjson.dumps(
@@ -88,7 +88,7 @@ def _envelope(of: dict[str, Any], row: Any, now: datetime) -> dict[str, Any]:
         "causation_id": encode_id(Prefix.EVENT, row.event_id),
         "reply_to": None,
         "ordering_key": None,
-        "producer": {"kind": "system", "id": None, "name": "restante", "signed": False},
+        "producer": {"kind": "server", "id": "restante", "name": "restante", "signed": False},
         "created_at": instant(now),
         "corrects": None,
     }

@@ -1,0 +1,111 @@
+"""How a recipient can be reached just now. A hint for producers, counted at most once a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import bindparam, func, literal, select
+from sqlalchemy.orm import Session
+
+from restante.inbox.envelope import instant
+from restante.inbox.lifecycle import PENDING_GATES
+from restante.inbox.polling import STREAM_ALIVE, STREAM_OPEN_MS
+from restante.storage.clock import offset, utc_now
+from restante.storage.tables.events import agent_inbox
+from restante.storage.tables.identity import project
+from restante.storage.tables.inboxes import inbox, presence
+from restante.storage.tables.signals import node, open_stream
+
+MOST_RECIPIENTS = 10
+"""A publication to more is not told."""
+
+COUNTED = 10_000
+POLLS = timedelta(milliseconds=STREAM_OPEN_MS * 2)
+"""Seen within this time, an agent polls; the server never asks for a longer pause than half of it."""
+
+_FRESH_SECONDS = 1.0
+_KEPT = 10_000
+
+
+@dataclass(slots=True)
+class _Known:
+    at: float
+    told: dict[str, Any]
+
+
+class Reachability:
+    """What one process knows, each recipient for a second, its own publications added."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: dict[bytes, _Known] = {}
+
+    def of(self, session: Session, recipient_ids: Iterable[bytes]) -> dict[bytes, dict[str, Any]]:
+        """→ {recipient: {mode, last_seen_at, pending, capped?}}; one entry of it is one new event.
+
+        `mode`: stream, poll or away. After the events are written.
+        """
+        now = self._clock()
+        if len(self._known) > _KEPT:
+            self._known.clear()
+        told = {}
+        for recipient_id in recipient_ids:
+            known = self._known.get(recipient_id)
+            if known is None or now - known.at > _FRESH_SECONDS:
+                known = self._known[recipient_id] = _Known(now, _look(session, recipient_id))
+            else:
+                pending = min(known.told["pending"] + 1, COUNTED)
+                known.told = {**known.told, "pending": pending}
+            told[recipient_id] = known.told
+        return told
+
+
+def _look(session: Session, recipient_id: bytes) -> dict[str, Any]:
+    row = session.connection().execute(_LOOK, {"recipient": recipient_id}).one()
+    now = row.now + offset(session)
+    told: dict[str, Any] = {
+        "mode": _mode(now, row.stream_seen_at, row.last_seen_at),
+        "last_seen_at": instant(row.last_seen_at),
+        "pending": min(row.pending, COUNTED),
+    }
+    return told | {"capped": True} if row.pending > COUNTED else told
+
+
+def _mode(now: datetime, stream_seen_at: datetime | None, last_seen_at: datetime | None) -> str:
+    if stream_seen_at is not None and now - stream_seen_at < STREAM_ALIVE:
+        return "stream"
+    return "poll" if last_seen_at is not None and now - last_seen_at < POLLS else "away"
+
+
+_PENDING = (
+    select(literal(1).label("one"))
+    .select_from(inbox)
+    .join(project, project.c.tenant_id == inbox.c.tenant_id)
+    .join(
+        agent_inbox,
+        (agent_inbox.c.recipient_id == inbox.c.recipient_id)
+        & (agent_inbox.c.project_id == project.c.project_id)
+        & agent_inbox.c.gate.in_([gate.value for gate in PENDING_GATES]),
+    )
+    .where(inbox.c.recipient_id == bindparam("recipient"))
+    .limit(COUNTED + 1)
+    .subquery()
+)
+_LOOK = select(
+    utc_now().label("now"),
+    select(presence.c.last_seen_at)
+    .where(presence.c.recipient_id == bindparam("recipient"))
+    .scalar_subquery()
+    .label("last_seen_at"),
+    select(func.max(node.c.seen_at))
+    .select_from(open_stream)
+    .join(node, node.c.node_id == open_stream.c.node_id)
+    .where(open_stream.c.recipient_id == bindparam("recipient"))
+    .scalar_subquery()
+    .label("stream_seen_at"),
+    select(func.count()).select_from(_PENDING).scalar_subquery().label("pending"),
+)
