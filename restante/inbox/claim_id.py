@@ -2,12 +2,13 @@
 
 A caller's claim_id is recorded with the claim (unique, so of two first calls one claims and the
 other repeats it). Where he gives none the server makes one, starting with `clm_`, that needs no
-record: whatever comes with that prefix is a repeat.
+record: whatever looks like one is a repeat.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +27,7 @@ from restante.storage.tables.keys import claim_record
 from restante.storage.transaction import Repeat
 
 _OURS = "clm_"
+_IS_OURS = re.compile(_OURS + "[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class ClaimId:
 
 def is_known(session: Session, recipient_id: bytes, claim_id: ClaimId) -> bool:
     """Has a claim of this name taken something?"""
-    if claim_id.text.startswith(_OURS):
+    if _IS_OURS.fullmatch(claim_id.text):
         return True
     found = session.connection().execute(
         select(claim_record.c.created_at).where(
