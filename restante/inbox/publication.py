@@ -44,19 +44,22 @@ class Publication:
     traceparent: str | None = None
 
     def times(self, now: datetime, pointer: str) -> tuple[datetime, datetime | None]:
-        """(available_at, expires_at); ValidationFailed unless it expires after it is available."""
-        available = self.available_at or now
+        """(available_at, expires_at); ValidationFailed unless it expires after it is available.
+
+        Nothing is available before it is there: retention counts from then.
+        """
+        available = max(self.available_at or now, now)
         if self.delay_seconds is not None:
             available = now + timedelta(seconds=self.delay_seconds)
         expires = self.expires_at
         if self.expires_in_seconds is not None:
-            expires = max(available, now) + timedelta(seconds=self.expires_in_seconds)
-        if expires is not None and expires <= max(available, now):
+            expires = available + timedelta(seconds=self.expires_in_seconds)
+        if expires is not None and expires <= available:
             raise ValidationFailed.at(
                 f"{pointer}/expires_at",
                 "must be after now and after available_at: an event that cannot start is not taken",
             )
-        return max(available, now) if self.available_at is None else available, expires
+        return available, expires
 
     def body_hash(self) -> bytes:
         """SHA-256 over everything but the recipients: the same body, for an idempotency key."""
@@ -69,13 +72,15 @@ class Publication:
         """The ordering key's, so that keys are compared exactly."""
         return None if self.ordering_key is None else hash_key(self.ordering_key)
 
-    def options(self) -> Options:
-        """What the server keeps to itself."""
+    def options(self) -> bytes | None:
+        """What the server keeps to itself, for its column."""
+        if self.backoff is None and not self.report:
+            return None
         base, most = self.backoff or (
             DEFAULT_BACKOFF_BASE.total_seconds(),
             DEFAULT_BACKOFF_MAX.total_seconds(),
         )
-        return Options(timedelta(seconds=base), timedelta(seconds=most), self.report)
+        return Options(timedelta(seconds=base), timedelta(seconds=most), self.report).dump()
 
     def envelope(self, producer: Principal, now: datetime) -> bytes:
         """The members that never change, as JSON."""
