@@ -8,7 +8,7 @@ rows ascending over all recipients of the transaction, then what `place` locks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,20 +16,21 @@ from sqlalchemy import Table, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from restante.identity.principal import Principal
+from restante.identity.principal import Principal, Project
 from restante.inbox import capacity, repeats
 from restante.inbox.lifecycle import Gate
-from restante.inbox.place import lock_inboxes, place
+from restante.inbox.place import advance_one, lock_inboxes, place
 from restante.inbox.publication import Arrival, Publication, Published, hash_key
 from restante.inbox.recipients import Recipients, check_recipients, project_of
 from restante.inbox.rules import rules
+from restante.storage.ids import new_ids
+from restante.storage.statement import Insert
 from restante.storage.tables.events import event_correlation, scheduled_event
 from restante.storage.tables.keys import publication_key
 from restante.storage.transaction import Repeat, before_commit
 
-from restante.storage.ids import new_id
 
-_RECORDED = "restante.recorded"
+_RECORDED = "restante.tx.recorded"
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class _Recorded:
     limits: dict[bytes, int] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
     keys: list[dict[str, object]] = field(default_factory=list)
-    correlations: list[dict[str, object]] = field(default_factory=list)
+    correlations: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
 
 
 def publish(
@@ -52,34 +53,32 @@ def publish(
     Raises InsufficientScope or ValidationFailed for a project, RecipientRefused (unknown, foreign,
     removed or without the project: alike), IdempotencyKeyReused; when written, InboxFull.
     """
-    projects = [project_of(producer, p, f"/events/{i}") for i, p in enumerate(publications)]
+    projects = _projects(producer, publications)
     recipients = check_recipients(session, producer, publications)
     twins = repeats.find_twins(session, producer, publications)
     recorded = _recorded(session, producer, recipients)
+    ids = iter(new_ids(sum(len(p.recipients) for p in publications)))
+    now, most = recorded.first.now, rules(session).max_attempts
     published: list[Published] = []
-    for index, (publication, project) in enumerate(zip(publications, projects, strict=True)):
-        now = recorded.first.now
+    for index, publication in enumerate(publications):
         available_at, expires_at = publication.times(now, f"/events/{index}")
-        envelope, options = publication.envelope(producer, now), publication.options().dump()
+        gate = Gate.SCHEDULED if available_at > now else Gate.CLAIMABLE
+        envelope, options = publication.envelope(producer, now), publication.options()
         key_hash, own_key = publication.key_hash(), publication.idempotency_key
         for recipient_id in publication.recipients:
             twin = twins.get((recipient_id, hash_key(own_key))) if own_key else None
             if twin is not None:
                 published.append(repeats.existing(session, twin, publication, recipient_id))
                 continue
-            event = Published(
-                event_id=new_id(),
-                recipient_id=recipient_id,
-                gate=Gate.SCHEDULED if available_at > now else Gate.CLAIMABLE,
-            )
+            event = Published(event_id=next(ids), recipient_id=recipient_id, gate=gate)
             published.append(event)
             recorded.arrivals.append(
                 Arrival(
                     event_id=event.event_id,
                     recipient_id=recipient_id,
-                    project_id=project.id,
+                    project_id=projects[publication.project].id,
                     rank=-publication.priority,
-                    max_attempts=publication.max_attempts or rules(session).max_attempts,
+                    max_attempts=publication.max_attempts or most,
                     key_hash=key_hash,
                     available_at=available_at,
                     expires_at=expires_at,
@@ -95,11 +94,7 @@ def publish(
                 )
             if publication.correlation_id:
                 recorded.correlations.append(
-                    {
-                        "tenant_id": producer.tenant_id,
-                        "correlation_hash": hash_key(publication.correlation_id),
-                        "event_id": event.event_id,
-                    }
+                    (producer.tenant_id, hash_key(publication.correlation_id), event.event_id)
                 )
     return published
 
@@ -115,18 +110,50 @@ def write(session: Session) -> None:
     now = recorded.first.now
     placed = [a for a in recorded.arrivals if a.available_at <= now]
     counts = Counter(a.recipient_id for a in recorded.arrivals)
-    rows = lock_inboxes(session, counts)
-    bounds = {r: row.unsettled_bound for r, row in rows.items()}
-    capacity.check(session, counts, bounds, recorded.limits)
+    heads = _advance_one(session, recorded, placed, counts)
+    advanced = heads is not None
+    if heads is None:
+        rows = lock_inboxes(session, counts)
+        bounds = {r: row.unsettled_bound for r, row in rows.items()}
+        capacity.check(session, counts, bounds, recorded.limits)
+        heads = {a.recipient_id: rows[a.recipient_id].head for a in placed}
     capacity.check_tenant(session, recorded.tenant_id, recorded.first.tenant_limit, counts.total())
     try:
         _insert(session, publication_key, recorded.keys)
     except IntegrityError as error:
         raise Repeat from error  # another call with this key has committed: look again
-    _insert(session, event_correlation, recorded.correlations)
+    _CORRELATIONS.run(session, recorded.correlations)
     if placed:
-        place(session, placed, {a.recipient_id: rows[a.recipient_id].head for a in placed}, now)
+        place(session, placed, heads, now, advanced=advanced)
     _schedule(session, [a for a in recorded.arrivals if a.available_at > now])
+
+
+def _advance_one(
+    session: Session, recorded: _Recorded, placed: Sequence[Arrival], counts: Mapping[bytes, int]
+) -> dict[bytes, int] | None:
+    """Where there is one recipient and nothing is scheduled: his head before, already moved on."""
+    if len(counts) != 1 or len(placed) != len(recorded.arrivals):
+        return None
+    (recipient_id,) = counts
+    more = len(placed)
+    head = advance_one(
+        session,
+        recipient_id,
+        placed=more,
+        limit=recorded.limits[recipient_id],
+        now=recorded.first.now,
+    )
+    return None if head is None else {recipient_id: head}
+
+
+def _projects(producer: Principal, publications: Sequence[Publication]) -> dict[str, Project]:
+    """The projects of the publications, by slug, each checked once."""
+    projects: dict[str, Project] = {}
+    for index, publication in enumerate(publications):
+        if publication.project not in projects:
+            found = project_of(producer, publication, f"/events/{index}")
+            projects[publication.project] = found
+    return projects
 
 
 def _recorded(session: Session, producer: Principal, recipients: Recipients) -> _Recorded:
@@ -171,3 +198,6 @@ def _schedule(session: Session, arrivals: Sequence[Arrival]) -> None:
 def _insert(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
         session.connection().execute(insert(table), rows)
+
+
+_CORRELATIONS = Insert(event_correlation, "tenant_id", "correlation_hash", "event_id")

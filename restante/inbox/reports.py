@@ -23,7 +23,7 @@ from restante.storage.tables.events import event_content
 from restante.storage.tables.identity import principal
 from restante.storage.transaction import before_commit
 
-_REPORTS = "restante.reports"
+_REPORTS = "restante.tx.reports"
 TYPE = "delivery_report"
 
 

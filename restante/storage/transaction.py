@@ -39,8 +39,10 @@ UNREACHABLE = frozenset({2002, 2003, 2006, 2013, 1040, 1053, 1077, 1927})
 TRIES = 4
 SQLITE_WAIT_SECONDS = 1.0
 _TRY = "restante.try"
-_BEFORE_COMMIT = "restante.before_commit"
-_AFTER_COMMIT = "restante.after_commit"
+_ADOPTED = "restante.adopted"
+_TRANSIENT = "restante.tx."  # what lives as long as a transaction
+_BEFORE_COMMIT = "restante.tx.before_commit"
+_AFTER_COMMIT = "restante.tx.after_commit"
 
 
 def attempt(session: Session) -> int:
@@ -55,7 +57,7 @@ class Repeat(Exception):
 
 def before_commit(session: Session, write: Callable[[Session], None]) -> None:
     """Have `write` run once, as the last statements of this transaction."""
-    if _TRY not in session.info and _BEFORE_COMMIT not in session.info:
+    if _TRY not in session.info and not session.info.get(_ADOPTED):
         _adopt(session)
     writes = session.info.setdefault(_BEFORE_COMMIT, [])
     if write not in writes:
@@ -79,15 +81,14 @@ def _adopt(session: Session) -> None:
 
     What was recorded and not written goes with a rollback, like everything else.
     """
-    kept = set(session.info)
 
     def forget(session: Session, *_: object) -> None:
-        for key in [k for k in session.info if str(k).startswith("restante.") and k not in kept]:
+        for key in [k for k in session.info if str(k).startswith(_TRANSIENT)]:
             del session.info[key]
 
+    session.info[_ADOPTED] = True
     event.listen(session, "before_commit", run_before_commit)
     event.listen(session, "after_commit", run_after_commit)
-    event.listen(session, "after_commit", forget)
     event.listen(session, "after_soft_rollback", forget)
 
 
