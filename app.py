@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 
 from flask import Flask, Response, request, send_from_directory
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -11,7 +12,8 @@ import extensions
 from blueprints import docs, events, oauth, openapi, problem_pages, problems
 from blueprints.access import public, states
 from blueprints.agents import EventConverter, agents
-from blueprints.health import probes
+from blueprints.endpoint import BEGAN
+from blueprints.health import metrics, probes
 from blueprints.request_ids import HEADER, request_id
 from config import Settings, load_settings
 from restante import __version__
@@ -21,6 +23,7 @@ BLUEPRINTS = (
     agents,
     events.blueprint,
     probes.blueprint,
+    metrics.blueprint,
     openapi.blueprint,
     docs.blueprint,
     problem_pages.blueprint,
@@ -54,8 +57,14 @@ def _static(filename: str) -> Response:
 
 
 def _sign(answer: Response) -> Response:
-    headers = answer.headers
-    headers[HEADER] = request_id(request)
-    headers["Restante-Version"] = __version__
-    headers["X-Content-Type-Options"] = "nosniff"
+    # added, not set: nobody else gives these, and setting looks through all that are there
+    add = answer.headers.add
+    add(HEADER, request_id(request))
+    add("Restante-Version", __version__)
+    add("X-Content-Type-Options", "nosniff")
+    began = request.environ.get(BEGAN)
+    if began is not None:
+        route = request.url_rule.rule if request.url_rule else ""
+        seconds = perf_counter() - began
+        extensions.house().metrics.request(request.method, route, answer.status_code, seconds)
     return answer

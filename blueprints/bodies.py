@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from flask import Request
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import ClientDisconnected
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
@@ -40,21 +41,34 @@ _TOLD = {
 
 
 def read_bytes(request: Request, limit: int) -> bytes:
-    """The body. Raises BodyTooLarge, before reading it all, and UnsupportedMediaType."""
-    length = request.content_length
+    """The body. Raises BodyTooLarge, before reading it all, UnsupportedMediaType and MalformedJson."""
+    environ = request.environ
+    announced = environ.get("CONTENT_LENGTH", "")
+    length = int(announced) if announced.isdecimal() and len(announced) < 19 else None
     if length is not None and length > limit:
         raise BodyTooLarge(f"The body may have {limit} bytes.", limit_bytes=limit)
-    kind = request.environ.get("CONTENT_TYPE", "")
-    if kind != "application/json" and not _JSON.fullmatch(kind) and (kind or length != 0):
+    kind = environ.get("CONTENT_TYPE", "")
+    if kind and kind != "application/json" and not _JSON.fullmatch(kind):
         raise UnsupportedMediaType
-    try:
-        text = request.get_data(cache=False)
-    except ClientDisconnected:
-        raise MalformedJson("The body ended before its Content-Length.") from None
+    text = _read(request, length)
     if not text:
         raise MalformedJson(
             "The body is empty; send a JSON object, {} where there is nothing to say."
         )
+    if not kind:
+        raise UnsupportedMediaType
+    return text
+
+
+def _read(request: Request, length: int | None) -> bytes:
+    try:
+        if length is None:  # chunked: werkzeug counts
+            return request.get_data(cache=False)
+        text: bytes = request.environ["wsgi.input"].read(length)
+    except ClientDisconnected:
+        text = b""
+    if length is None or len(text) < length:
+        raise MalformedJson("The body ended before its Content-Length.")
     return text
 
 
@@ -62,8 +76,9 @@ def read_body(text: bytes, model: type[BaseModel]) -> Any:
     """A body as its model, or as the variant of it that it is. Raises MalformedJson and ValidationFailed."""
     try:
         value = read_object(text, RAW)
-        if issubclass(model, RootModel):
-            model = model.variant(value)
+        choose: Callable[[dict[str, Any]], type[BaseModel]] | None = getattr(model, "variant", None)
+        if choose is not None:
+            model = choose(value)
         return model.__pydantic_validator__.validate_python(value)
     except NoObject as error:
         raise MalformedJson(str(error)) from None
@@ -87,9 +102,10 @@ def read_query(request: Request, model: type[M]) -> M:
                 raise ValidationFailed.at(name, "is given twice: give it once")
             values[name] = value
     try:
-        return model.__pydantic_validator__.validate_python(values)
+        read: M = model.__pydantic_validator__.validate_python(values)
     except ValidationError as error:
         raise ValidationFailed(errors=_faults(error, None)) from None
+    return read
 
 
 def idempotency_key(request: Request) -> str | None:

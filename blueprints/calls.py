@@ -52,6 +52,4 @@ class Reply:
     def response(self) -> Response:
         """As Flask sends it."""
         content = self.content if type(self.content) is bytes else dumps(self.content)
-        answer = Response(content, self.status, mimetype=JSON)
-        answer.headers.extend(self.headers)
-        return answer
+        return Response(content, self.status, [("Content-Type", JSON), *self.headers.items()])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -25,6 +26,8 @@ from restante.storage.transaction import Session
 
 Handler = Callable[[Session, Call], Reply]
 _ENDPOINT = "restante_endpoint"
+BEGAN = "restante.began"
+"""Key of a request's environ: when it began (time.perf_counter), where its length is to be measured."""
 
 
 class NoQuery(Query):
@@ -81,9 +84,13 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
 
     def view(**path: str) -> Response:
         asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
+        asked.environ[BEGAN] = perf_counter()
         here = house()
         principal = authenticate(asked)
         access.admit(principal, path)
+        here.rates.take(principal.id)
+        if access.own:
+            here.notes.note(principal.id)
         call = Call(asked, principal, path)
         if defaults is None or asked.environ.get("QUERY_STRING"):
             call.query = read_query(asked, query)
@@ -97,8 +104,10 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
             return here.database.run(lambda session: handler(session, call))
 
         seconds = wait_seconds(call) if wait_seconds is not None and asked.method != "HEAD" else 0
-        reply = hold(call, look, seconds, access=access) if seconds else look()
-        return reply.response()
+        if not seconds:
+            return look().response()
+        del asked.environ[BEGAN]  # how long it is held says nothing about the server
+        return hold(call, look, seconds, access=access).response()
 
     return view
 

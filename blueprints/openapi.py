@@ -75,7 +75,7 @@ def _build(app: Flask) -> dict[str, Any]:
     references, schemas = models_json_schema(
         [(model, "validation") for model in models], ref_template=REFERENCE
     )
-    by_model = {model: reference for (model, _), reference in references.items()}
+    by_model: dict[Any, Any] = {model: reference for (model, _), reference in references.items()}
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for path, name, endpoint in listed:
         paths[path][endpoint.method.lower()] = _operation(path, name, endpoint, by_model)
@@ -117,7 +117,7 @@ def _build(app: Flask) -> dict[str, Any]:
 
 
 def _operation(
-    path: str, name: str, endpoint: Endpoint, by_model: dict[type[BaseModel], Any]
+    path: str, name: str, endpoint: Endpoint, by_model: dict[Any, Any]
 ) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": name,
@@ -193,7 +193,7 @@ def _query_parameters(query: type[BaseModel]) -> list[dict[str, Any]]:
 
 
 def _header_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    named = []
+    named: list[tuple[str, str, int | None]] = []
     if endpoint.creates:
         named.append(
             ("Idempotency-Key", "Repeating the request with the same key does it once.", 128)

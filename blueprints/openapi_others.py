@@ -229,6 +229,27 @@ READY: dict[str, Any] = {
     },
 }
 
+METRICS: dict[str, Any] = {
+    "operationId": "metrics",
+    "tags": ["Operation"],
+    "summary": "Read the figures",
+    "description": "For Prometheus. From the last sample and from counters: a scrape asks the database "
+    "nothing.",
+    "security": [],
+    "responses": {
+        "200": {
+            "description": "The figures.",
+            "headers": headers(),
+            "content": {
+                "text/plain": {
+                    "schema": _TEXT,
+                    "examples": {"figures": {"value": 'claims_total{kind="first"} 1045.0\n'}},
+                }
+            },
+        }
+    },
+}
+
 OTHERS: dict[str, dict[str, Any]] = {
     "/api/v1/agents/{agent_id}/subscribe": {"get": SUBSCRIBE},
     "/oauth/token": {"post": TOKEN},
@@ -236,4 +257,5 @@ OTHERS: dict[str, dict[str, Any]] = {
     "/.well-known/oauth-authorization-server": {"get": METADATA},
     "/health/live": {"get": LIVE},
     "/health/ready": {"get": READY},
+    "/metrics": {"get": METRICS},
 }

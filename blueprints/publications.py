@@ -140,7 +140,7 @@ def publications_of(
     Raises PayloadTooLarge, ValidationFailed, RecipientRefused.
     """
     many = not isinstance(body, Message)
-    messages: Sequence[Message] = body.events if many else [body]
+    messages: Sequence[Message] = [body] if isinstance(body, Message) else body.events
     named = [[here] if here is not None else message.named_recipients() for message in messages]
     pointers = [f"/events/{index}" if many else "" for index in range(len(messages))]
     _check_size(messages, named, pointers, settings.payload_limit_bytes)

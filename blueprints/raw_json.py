@@ -16,7 +16,7 @@ import orjson
 STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*+"'
 _MEMBER = re.compile(rb'[\s,]*+"([^"\\]*(?:\\.[^"\\]*)*+)"\s*+:\s*+')
 _SCALAR = re.compile(STRING + rb'|[^\s,\]}"\[{]++')
-_TO_BRACKET = re.compile(rb"(?:[^\"\[\]{}]++|" + STRING + rb")*+([\[\]{}])")
+_TO_BRACKET = re.compile(rb"(?:[^\"\[\]{}]++|" + STRING + rb")*+[\[\]{}]")
 _SPACE = re.compile(rb"[\s,]*+")
 _END = re.compile(rb"\s*+}")
 _END_OF_ARRAY = re.compile(rb"\s*+\]")
@@ -108,9 +108,8 @@ class _Walk:
             return _SCALAR.match(text, at).end()  # type: ignore[union-attr]
         depth = 0
         while True:
-            bracket = _TO_BRACKET.match(text, at)
-            at = bracket.end()  # type: ignore[union-attr]
-            depth += 1 if bracket[1] in b"{[" else -1  # type: ignore[index]
+            at = _TO_BRACKET.match(text, at).end()  # type: ignore[union-attr]
+            depth += 1 if text[at - 1] in b"{[" else -1
             if not depth:
                 return at
 

@@ -16,6 +16,7 @@ from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body, Cursor, Epoch, Query, QueryCursor, QueryLimit, QueryWait
 from blueprints.shapes import Event, LastError, WireInstant
+from extensions import house
 from restante.errors import CursorGone
 from restante.identity.scopes import SLUG, Verb
 from restante.inbox.browse import ReadRequest, read_event, read_page
@@ -27,7 +28,7 @@ REVALIDATED = {"Cache-Control": "private, no-cache"}
 
 
 def _slugs(value: Any) -> list[str]:
-    slugs = value.split(",")
+    slugs: list[str] = value.split(",")
     if len(slugs) > 50 or not all(SLUG.fullmatch(slug) for slug in slugs):
         raise PydanticCustomError(
             "slugs", "Input should be at most 50 project slugs, with commas between"
@@ -159,12 +160,12 @@ def read_inbox(session: Session, call: Call) -> Reply:
             epoch=asked.epoch,
         ),
     )
-    headers = {
-        "ETag": _etag(page.events, has_more=page.has_more, claimable=page.claimable),
-        **REVALIDATED,
-    }
+    house().notes.note(call.principal.id, read_cursor=page.next_cursor)
+    tag = _tag(page.events, has_more=page.has_more, claimable=page.claimable)
+    headers = {"ETag": f"W/{tag}", **REVALIDATED}
     empty = not (page.events or page.claimable)
-    if headers["ETag"] in call.request.headers.get("If-None-Match", ""):
+    known = call.request.environ.get("HTTP_IF_NONE_MATCH", "")
+    if tag in known or known == "*":
         return Reply(b"", 304, headers, empty=empty)
     content = {
         "events": [Fragment(event) for event in page.events],
@@ -177,10 +178,10 @@ def read_inbox(session: Session, call: Call) -> Reply:
     return Reply(content, 200, headers, empty=empty)
 
 
-def _etag(events: list[bytes], *, has_more: bool, claimable: int) -> str:
+def _tag(events: list[bytes], *, has_more: bool, claimable: int) -> str:
     digest = hashlib.blake2b(b"\n".join(events), digest_size=16)
     digest.update(b"%d %d" % (has_more, claimable))
-    return f'W/"{digest.hexdigest()}"'
+    return f'"{digest.hexdigest()}"'
 
 
 @Endpoint(
