@@ -16,6 +16,7 @@ from restante.inbox.fencing import Held, archived
 from restante.inbox.lifecycle import STATUS_OF, Gate
 from restante.inbox.orders import Ack, Answer
 from restante.storage.ids import Prefix, encode_id
+from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, event_content
 
 
@@ -46,26 +47,24 @@ def complete(
     session: Session, agent: Principal, held: Held, acked: Sequence[tuple[Ack, Any]]
 ) -> None:
     """Complete rows that passed the fence, all in one statement."""
-    connection = session.connection()
     numbers = [row.sequence_number for _, row in acked]
-    connection.execute(
-        COMPLETE, {"recipient": agent.id, "numbers": numbers, "completed": held.now}
-    )
+    COMPLETE.run(session, {"recipient": agent.id, "numbers": numbers, "completed": held.now})
     plain = [row.sequence_number for order, row in acked if order.result is None]
     if plain:
-        connection.execute(DROP_PAYLOADS, {"recipient": agent.id, "numbers": plain})
+        DROP_PAYLOADS.run(session, {"recipient": agent.id, "numbers": plain})
     with_result = [
         {"recipient": agent.id, "number": row.sequence_number, "answered": order.result}
         for order, row in acked
         if order.result is not None
     ]
     if with_result:
-        connection.execute(_KEEP_RESULT, with_result)
-    for _, row in sorted(acked, key=lambda pair: pair[1].sequence_number):
+        session.connection().execute(_KEEP_RESULT, with_result)
+    keyed = [row for _, row in acked if row.key_hash is not None]
+    for row in sorted(keyed, key=lambda row: row.sequence_number):
         ending.leave_key(session, row, held.keys)
 
 
-COMPLETE = (
+COMPLETE = Statement(
     update(agent_inbox)
     .where(
         agent_inbox.c.recipient_id == bindparam("recipient"),
@@ -80,7 +79,7 @@ COMPLETE = (
         not_before=None,
     )
 )
-DROP_PAYLOADS = (
+DROP_PAYLOADS = Statement(
     update(event_content)
     .where(
         event_content.c.recipient_id == bindparam("recipient"),

@@ -21,6 +21,7 @@ from restante.inbox.lifecycle import Gate
 from restante.inbox.look import COUNTED, Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES
 from restante.storage.clock import offset, utc_now
+from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, event_content
 
 
@@ -63,7 +64,9 @@ def claim(session: Session, agent: Principal, request: ClaimRequest) -> Claimed:
         return _answer(seen, claim_id, [], reason="paused")
     if seen.in_flight >= seen.max_in_flight:
         return _answer(seen, claim_id, [], reason="in_flight")
-    rows, now = _take(session, agent.id, seen, min(request.limit, seen.max_in_flight - seen.in_flight))
+    rows, now = _take(
+        session, agent.id, seen, min(request.limit, seen.max_in_flight - seen.in_flight)
+    )
     if not rows:
         return _answer(seen, claim_id, [])
     events = _lease(session, agent.id, rows, now, request, claim_id)
@@ -91,13 +94,15 @@ def _answer(
     )
 
 
-def _take(session: Session, recipient_id: bytes, seen: Look, room: int) -> tuple[list[Any], datetime]:
+def _take(
+    session: Session, recipient_id: bytes, seen: Look, room: int
+) -> tuple[list[Any], datetime]:
     """Lock up to `room` rows, the best project first, no more than a page of payload."""
     taken: list[Any] = []
     now, size = seen.now, 0
     for _, project in seen.best:
-        rows = session.connection().execute(
-            _LOCK,
+        rows = _LOCK.rows(
+            session,
             {"recipient": recipient_id, "project": project.id, "room": room - len(taken)},
         )
         for row in rows:
@@ -124,9 +129,8 @@ def _lease(
     """Put the locked rows under a lease → the events as JSON, in the order of `rows`."""
     ends = now + timedelta(seconds=request.lease_seconds)
     numbers = [row.sequence_number for row in rows]
-    connection = session.connection()
-    connection.execute(
-        _CLAIM,
+    _CLAIM.run(
+        session,
         {
             "recipient": recipient_id,
             "numbers": numbers,
@@ -138,9 +142,7 @@ def _lease(
     )
     contents = {
         content.sequence_number: content
-        for content in connection.execute(
-            _CONTENT, {"recipient": recipient_id, "numbers": numbers}
-        )
+        for content in _CONTENT.rows(session, {"recipient": recipient_id, "numbers": numbers})
     }
     return [
         claimed_json(
@@ -155,7 +157,7 @@ def _lease(
     ]
 
 
-_LOCK = (
+_LOCK = Statement(
     select(
         agent_inbox.c.sequence_number,
         agent_inbox.c.event_id,
@@ -181,7 +183,7 @@ _LOCK = (
     .limit(bindparam("room"))
     .with_for_update(skip_locked=True)
 )
-_CLAIM = (
+_CLAIM = Statement(
     update(agent_inbox)
     .where(
         agent_inbox.c.recipient_id == bindparam("recipient"),
@@ -201,9 +203,11 @@ _CLAIM = (
         claim_ended_by=0,
     )
 )
-_CONTENT = select(
-    event_content.c.sequence_number, event_content.c.envelope, event_content.c.payload
-).where(
-    event_content.c.recipient_id == bindparam("recipient"),
-    event_content.c.sequence_number.in_(bindparam("numbers", expanding=True)),
+_CONTENT = Statement(
+    select(
+        event_content.c.sequence_number, event_content.c.envelope, event_content.c.payload
+    ).where(
+        event_content.c.recipient_id == bindparam("recipient"),
+        event_content.c.sequence_number.in_(bindparam("numbers", expanding=True)),
+    )
 )

@@ -56,8 +56,8 @@ def commit_through(
     ]
     if done:
         values = {"recipient": agent.id, "numbers": [row.sequence_number for row in done]}
-        session.connection().execute(COMPLETE, {**values, "completed": now})
-        session.connection().execute(DROP_PAYLOADS, values)
+        COMPLETE.run(session, {**values, "completed": now})
+        DROP_PAYLOADS.run(session, values)
     # from the last to the first, so that a key's head never goes to one that goes as well
     for row in reversed(done):
         ending.leave_key(session, row, keys)

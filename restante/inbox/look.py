@@ -9,6 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import BindParameter, Select, bindparam, func, literal, select
@@ -21,6 +22,7 @@ from restante.inbox.polling import STREAM_ALIVE, next_poll_ms
 from restante.inbox.rules import rules
 from restante.storage.clock import offset, utc_now
 from restante.storage.ids import Prefix, encode_id
+from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, archived_event, scheduled_event
 from restante.storage.tables.identity import principal, project
 from restante.storage.tables.inboxes import inbox
@@ -75,12 +77,11 @@ def look(
         "counted": counted,
     }
     values.update({f"project_{i}": p.id for i, p in enumerate(ordered)})
-    row = session.connection().execute(_statement(len(ordered)), values).first()
+    row = _statement(len(ordered)).first(session, values)
     if row is None:
         raise NotFound
     now = row.now + offset(session)
-    counts = [getattr(row, f"count_{i}") for i in range(len(ordered))]
-    ranks = [getattr(row, f"rank_{i}") for i in range(len(ordered))]
+    counts, ranks = row[-2 * len(ordered) :: 2], row[-2 * len(ordered) + 1 :: 2]
     best = sorted(
         ((rank, p) for rank, p in zip(ranks, ordered, strict=True) if rank is not None),
         key=lambda pair: pair[0],
@@ -152,14 +153,10 @@ def _lost_unsettled(session: Session, recipient_id: bytes, after: int, to: int) 
     return session.connection().execute(select(func.count()).select_from(unsettled)).scalar_one()
 
 
-_STATEMENTS: dict[int, Select[Any]] = {}
-
-
-def _statement(covered: int) -> Select[Any]:
+@cache
+def _statement(covered: int) -> Statement:
     """The look at an inbox with so many covered projects; made once for each number."""
-    if covered not in _STATEMENTS:
-        _STATEMENTS[covered] = _build(covered)
-    return _STATEMENTS[covered]
+    return Statement(_build(covered))
 
 
 def _build(covered: int) -> Select[Any]:

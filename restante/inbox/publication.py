@@ -64,7 +64,9 @@ class Publication:
     def body_hash(self) -> bytes:
         """SHA-256 over everything but the recipients: the same body, for an idempotency key."""
         told = [
-            getattr(self, name) for name in self.__dataclass_fields__ if name not in _NOT_OF_THE_BODY
+            getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in _NOT_OF_THE_BODY
         ]
         return hashlib.sha256(repr(told).encode()).digest()
 

@@ -29,7 +29,6 @@ from restante.storage.tables.events import event_correlation, scheduled_event
 from restante.storage.tables.keys import publication_key
 from restante.storage.transaction import Repeat, before_commit
 
-
 _RECORDED = "restante.tx.recorded"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from restante.errors import RecipientRefused, ValidationFailed
@@ -16,6 +16,7 @@ from restante.inbox.publication import Publication
 from restante.inbox.rules import rules
 from restante.storage.clock import offset, utc_now
 from restante.storage.ids import Prefix, encode_id
+from restante.storage.statement import Statement
 from restante.storage.tables.identity import granted_scope, principal, tenant
 
 
@@ -30,7 +31,10 @@ class Recipients:
 
 def project_of(producer: Principal, publication: Publication, pointer: str) -> Project:
     """The project of a publication that the producer may publish in."""
-    if TenantScope.EVENTS_PUBLISH in producer.scopes and publication.project not in producer.projects:
+    if (
+        TenantScope.EVENTS_PUBLISH in producer.scopes
+        and publication.project not in producer.projects
+    ):
         raise ValidationFailed.at(f"{pointer}/project", "there is no such project in this tenant")
     return producer.require(Verb.PUBLISH, publication.project)
 
@@ -45,27 +49,14 @@ def check_recipients(
     wanted |= {(p.reply_to, None) for p in publications if p.reply_to}
     slugs = sorted({p.project for p in publications})
     enough = [f"agent:{s}:{v}" for s in (*slugs, "*") for v in (Verb.READ, Verb.CLAIM)]
-    rows = session.connection().execute(
-        select(
-            principal.c.principal_id,
-            principal.c.max_pending,
-            tenant.c.max_pending.label("tenant_limit"),
-            granted_scope.c.scope,
-            utc_now().label("now"),
-        )
-        .join(tenant, tenant.c.tenant_id == principal.c.tenant_id)
-        .outerjoin(
-            granted_scope,
-            (granted_scope.c.principal_id == principal.c.principal_id)
-            & granted_scope.c.scope.in_(enough),
-        )
-        .where(
-            principal.c.principal_id.in_(sorted({r for r, _ in wanted})),
-            principal.c.tenant_id == producer.tenant_id,
-            principal.c.kind == "agent",
-            principal.c.status != "removed",
-        )
-    ).all()
+    rows = _LOOK_UP.rows(
+        session,
+        {
+            "recipients": sorted({r for r, _ in wanted}),
+            "tenant": producer.tenant_id,
+            "enough": enough,
+        },
+    )
     held: dict[bytes, set[str]] = {}
     for row in rows:
         held.setdefault(row.principal_id, set()).add((row.scope or "::").split(":")[1])
@@ -82,3 +73,26 @@ def check_recipients(
         },
         tenant_limit=rows[0].tenant_limit,
     )
+
+
+_LOOK_UP = Statement(
+    select(
+        principal.c.principal_id,
+        principal.c.max_pending,
+        tenant.c.max_pending.label("tenant_limit"),
+        granted_scope.c.scope,
+        utc_now().label("now"),
+    )
+    .join(tenant, tenant.c.tenant_id == principal.c.tenant_id)
+    .outerjoin(
+        granted_scope,
+        (granted_scope.c.principal_id == principal.c.principal_id)
+        & granted_scope.c.scope.in_(bindparam("enough", expanding=True)),
+    )
+    .where(
+        principal.c.principal_id.in_(bindparam("recipients", expanding=True)),
+        principal.c.tenant_id == bindparam("tenant"),
+        principal.c.kind == "agent",
+        principal.c.status != "removed",
+    )
+)

@@ -37,7 +37,12 @@ def settle_many(
 
     The caller has made sure that no event is named twice.
     """
-    held = hold(session, agent, [order.event_id for order in orders])
+    held = hold(
+        session,
+        agent,
+        [order.event_id for order in orders],
+        to_ack=all(isinstance(order, Ack) for order in orders),
+    )
     outcomes: list[Answer | RestanteError] = []
     acked: list[tuple[Ack, Any]] = []
     for order in orders:

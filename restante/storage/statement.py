@@ -1,0 +1,161 @@
+"""Statements of the hot paths: their text is made once, and goes to the driver as it is.
+
+Written in SQLAlchemy Core like all others. Its execution costs 45 to 250 µs a statement more than
+the driver's own (docs/decisions/0010-statements.md), which is half of a call at a batch of one; on
+SQLite, where nothing of that counts, it is what runs.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Select, Table, Update, insert
+from sqlalchemy.orm import Session
+
+TEXT_BYTES = 1_000_000
+"""About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
+
+Values = Mapping[str, Any]
+
+
+class Statement:
+    """A Core statement with named values; a list stands for the values of an IN."""
+
+    __slots__ = ("_core", "_row", "_texts")
+
+    def __init__(self, core: Select[Any] | Update) -> None:
+        self._core = core
+        self._texts: dict[bool, str] = {}  # MariaDB quotes other words than MySQL
+        self._row: Callable[[Iterable[Any]], Any] = tuple
+
+    def rows(self, session: Session, values: Values) -> Sequence[Any]:
+        """What a SELECT finds; its columns are the rows' attributes."""
+        connection = session.connection()
+        if connection.dialect.name == "sqlite":
+            return connection.execute(self._core, dict(values)).all()
+        return [self._row(row) for row in self._send(connection, values).fetchall()]
+
+    def first(self, session: Session, values: Values) -> Any | None:
+        """The first row, or None."""
+        rows = self.rows(session, values)
+        return rows[0] if rows else None
+
+    def run(self, session: Session, values: Values) -> int:
+        """How many rows a statement met that changes some."""
+        connection = session.connection()
+        if connection.dialect.name == "sqlite":
+            return connection.execute(self._core, dict(values)).rowcount
+        return int(self._send(connection, values).rowcount)
+
+    def made_id(self, session: Session, values: Values) -> int | None:
+        """What an UPDATE that met a row gave to LAST_INSERT_ID; None where it met none, and on SQLite."""
+        connection = session.connection()
+        if connection.dialect.name == "sqlite":
+            return None
+        cursor = self._send(connection, values)
+        return int(cursor.lastrowid) if cursor.rowcount else None
+
+    def _send(self, connection: Connection, values: Values) -> Any:
+        dialect: Any = connection.dialect
+        text = self._texts.get(dialect.is_mariadb)
+        if text is None:
+            text = self._texts[dialect.is_mariadb] = self._compile(dialect)
+        driver = connection.connection.dbapi_connection
+        return _send(
+            connection, text % {name: literal(driver, value) for name, value in values.items()}
+        )
+
+    def _compile(self, dialect: Dialect) -> str:
+        compiled: Any = self._core.compile(dialect=dialect)
+        if isinstance(self._core, Select):
+            keys = list(self._core.selected_columns.keys())
+            row: Any = namedtuple("Row", keys, rename=True)  # noqa: PYI024 - the names are data
+            self._row = row._make
+        text = compiled.string
+        for name, bind in compiled.binds.items():
+            if bind.expanding:
+                text = text.replace(f"(__[POSTCOMPILE_{name}])", f"%({name})s")
+            elif not bind.required:  # a constant of the statement itself
+                constant = literal(None, bind.effective_value).replace("%", "%%")
+                text = text.replace(f"%({name})s", constant)
+        return text
+
+
+class Insert:
+    """Rows for some columns of a table, in as few statements as their length allows."""
+
+    __slots__ = ("_columns", "_heads", "_table")
+
+    def __init__(self, table: Table, *columns: str) -> None:
+        self._table, self._columns = table, columns
+        self._heads: dict[bool, str] = {}
+
+    def run(self, session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, each with a value for every column in their order."""
+        if not rows:
+            return
+        connection = session.connection()
+        if connection.dialect.name == "sqlite":
+            named = [dict(zip(self._columns, row, strict=True)) for row in rows]
+            connection.execute(insert(self._table), named)
+            return
+        head = self._head(connection.dialect)
+        driver = connection.connection.dbapi_connection
+        texts: list[str] = []
+        length = 0
+        for row in rows:
+            text = f"({','.join([literal(driver, value) for value in row])})"
+            if texts and length + len(text) > TEXT_BYTES:
+                _send(connection, head + ",".join(texts))
+                texts, length = [], 0
+            texts.append(text)
+            length += len(text)
+        _send(connection, head + ",".join(texts))
+
+    def _head(self, dialect: Any) -> str:
+        head = self._heads.get(dialect.is_mariadb)
+        if head is None:
+            quote = dialect.identifier_preparer.quote
+            names = ", ".join(quote(name) for name in self._columns)
+            head = f"INSERT INTO {quote(self._table.name)} ({names}) VALUES "  # noqa: S608 - our own names
+            self._heads[dialect.is_mariadb] = head
+        return head
+
+
+def literal(driver: Any, value: Any) -> str:
+    """A value as SQL text. Strings are escaped by the connection, which knows its modes."""
+    kind = type(value)
+    if kind is int:
+        return str(value)
+    if value is None:
+        return "NULL"
+    if kind is bytes:
+        return f"X'{value.hex()}'"
+    if kind is datetime:
+        return f"'{value}'"
+    if kind is list:
+        return f"({','.join([literal(driver, item) for item in value]) or 'NULL'})"
+    if isinstance(value, int):  # enumerations, booleans
+        return str(int(value))
+    if driver is None:
+        if not str(value).isascii() or not str(value).replace("_", "a").isalnum():
+            raise TypeError(f"no constant of a statement: {value!r}")
+        return f"'{value}'"
+    escaped: str = driver.escape(value)
+    return escaped
+
+
+def _send(connection: Connection, text: str) -> Any:
+    """Execute a text, with the events and the errors of any other statement → the cursor."""
+    cursor = connection.connection.cursor()
+    try:
+        # what SQLAlchemy asks itself: tests count statements by these events
+        if connection._has_events or connection.engine._has_events:  # noqa: SLF001
+            connection.dispatch.before_cursor_execute(connection, cursor, text, (), None, False)
+        cursor.execute(text)
+    except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
+        connection._handle_dbapi_exception(error, text, None, cursor, None)  # noqa: SLF001
+    return cursor
