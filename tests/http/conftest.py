@@ -1,17 +1,17 @@
-"""`world`: the whole application in this process, on each database; `alice` and `bob` in it."""
+"""`world`: the whole application in this process, on SQLite; `alice`, `bob` and `ci` in it.
+
+What differs between databases is tested in tests/engine; test_everywhere.py runs through the API on each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from sqlalchemy import Engine
 
-import extensions
-from app import create_app
-from config import Settings
-from tests.http.world import Caller, World, verbs
-from tests.support.databases import TestDatabase
-from tests.support.serving import SECRET_KEY
+from tests.http.world import Caller, World, open_world, verbs
+from tests.support.databases import empty_tables
 
 
 @pytest.fixture
@@ -21,14 +21,13 @@ def settings() -> dict[str, object]:
 
 
 @pytest.fixture
-def world(database: TestDatabase, settings: dict[str, object]) -> Iterator[World]:
-    given = {"database_url": database.url, "secret_key": SECRET_KEY, **settings}
-    app = create_app(Settings(**given))
-    one = World(app, app.test_client())
-    one.tenant("acme", "main", "other")
-    yield one
-    with app.app_context():
-        extensions.db.engine.dispose()
+def world(
+    tables_on: Callable[[str], tuple[str, Engine]], settings: dict[str, object]
+) -> Iterator[World]:
+    url, engine = tables_on("sqlite")
+    empty_tables(engine)
+    with open_world(url, settings) as one:
+        yield one
 
 
 @pytest.fixture

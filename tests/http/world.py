@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import uuid
 from base64 import b64encode
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,12 +15,15 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 import extensions
+from app import create_app
+from config import Settings
 from restante.identity.agents import create_agent
 from restante.identity.machines import Enrolled
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
 from restante.identity.tenants import create_tenant
 from restante.storage.ids import Prefix, encode_id
+from tests.support.serving import SECRET_KEY
 
 ALL_VERBS = ("read", "claim", "publish")
 
@@ -34,8 +39,8 @@ class Caller:
 
     client: FlaskClient
     id: str
-    token: str
-    raw_id: bytes
+    secret: str
+    token: str = ""
 
     def call(self, method: str, path: str, **given: Any) -> TestResponse:
         """The answer. `json`, `data`, `headers` and so on are the test client's."""
@@ -117,20 +122,35 @@ class World:
         return self.caller(Prefix.SERVICE, made, scopes)
 
     def caller(self, prefix: Prefix, made: Enrolled, scopes: list[str]) -> Caller:
-        """Sign in."""
-        client_id = encode_id(prefix, made.id)
-        secret = b64encode(f"{client_id}:{made.client_secret}".encode()).decode()
+        """One that has signed in."""
+        one = Caller(self.client, encode_id(prefix, made.id), made.client_secret)
+        return self.narrowed(one, scopes)
+
+    def narrowed(self, caller: Caller, scopes: list[str]) -> Caller:
+        """The same one with a token that has these scopes."""
+        secret = b64encode(f"{caller.id}:{caller.secret}".encode()).decode()
         answer = self.client.post(
             "/oauth/token",
             data={"grant_type": "client_credentials", "scope": " ".join(scopes)},
             headers={"Authorization": f"Basic {secret}"},
         )
         assert answer.status_code == 200, answer.text
-        return Caller(self.client, client_id, answer.json["access_token"], made.id)
+        return replace(caller, token=answer.json["access_token"])
 
     def pass_time(self, seconds: float) -> None:
         """Move the database's clock, as the application sees it."""
         self.house.database.clock_offset += timedelta(seconds=seconds)
+
+
+@contextmanager
+def open_world(url: str, settings: dict[str, object]) -> Iterator[World]:
+    """The application on a database that has its tables; tenant acme with main and other."""
+    app = create_app(Settings(**{"database_url": url, "secret_key": SECRET_KEY, **settings}))
+    one = World(app, app.test_client())
+    one.tenant("acme", "main", "other")
+    yield one
+    with app.app_context():
+        extensions.db.engine.dispose()
 
 
 def unknown_id(prefix: str) -> str:
