@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from restante.errors import NotFound, RestanteError
 from restante.inbox import ending, failures, history, locate, ordering
 from restante.inbox.history import Kind
-from restante.inbox.lifecycle import ClaimEnd, Gate
+from restante.inbox.lifecycle import Gate
 from restante.inbox.place import lock_inboxes
 from restante.signals.rings import ring
 from restante.storage.clock import database_now
@@ -49,20 +49,15 @@ def redrive(
     if key is not None and not force and later_settled(session, found.row, key):
         raise LaterSettled
     gate, waits = Gate.CLAIMABLE, False
+    values: dict[str, Any] = {"attempts": 0, "releases": 0, "redriven": True}
     if key is not None and key.head_sequence is None:
         key.head_sequence = row.sequence_number
         ordering.save_keys(session, [key])
+        # a head that its project held goes on from its own fences, which the key does not know yet
+        values["fence_base"] = key.fence - row.claim_generation
     elif key is not None and key.head_sequence != row.sequence_number:
         gate, waits = Gate.WAITING, True
-    values: dict[str, Any] = {
-        "gate": gate,
-        "attempts": 0,
-        "releases": 0,
-        "redriven": True,
-        "claim_ended_by": ClaimEnd.GIVEN_BACK,
-    }
-    if key is not None and not waits:
-        values["fence_base"] = key.fence - row.claim_generation
+    values["gate"] = gate
     if row.expires_at is not None and row.expires_at <= now:
         values["expires_at"] = None
     else:
@@ -101,8 +96,21 @@ def discard(
 
 
 def later_settled(session: Session, row: Any, key: ordering.Key) -> int:
-    """How many later events of its key wait no more: the event would run after them."""
-    waiting = session.connection().execute(
+    """How many later events of its key are final: the event would run after them."""
+    connection = session.connection()
+    quarantined = connection.execute(
+        select(func.count())
+        .select_from(agent_inbox)
+        .where(
+            agent_inbox.c.recipient_id == key.recipient_id,
+            agent_inbox.c.project_id == key.project_id,
+            agent_inbox.c.gate == Gate.QUARANTINED.value,
+            agent_inbox.c.key_hash == key.key_hash,
+            agent_inbox.c.sequence_number > row.sequence_number,
+            agent_inbox.c.sequence_number != (key.head_sequence or 0),
+        )
+    ).scalar_one()
+    waiting = connection.execute(
         select(func.count())
         .select_from(ordering_waiting)
         .where(
@@ -111,10 +119,10 @@ def later_settled(session: Session, row: Any, key: ordering.Key) -> int:
             ordering_waiting.c.key_hash == key.key_hash,
             ordering_waiting.c.sequence_number > row.sequence_number,
         )
-    )
+    ).scalar_one()
     head_is_later = (key.head_sequence or 0) > row.sequence_number
     later: int = key.ordering_sequence - row.ordering_sequence
-    return later - int(waiting.scalar_one()) - head_is_later
+    return later - int(quarantined) - int(waiting) - head_is_later
 
 
 def _in_tenant(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Located:
