@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select, union_all
+from sqlalchemy import Table, delete, select, union_all
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
@@ -46,14 +46,22 @@ def due_inboxes(session: Session, *, limit: int, after: bytes = b"") -> list[byt
     now = database_now(session)
     found: set[bytes] = set()
     for table in (agent_inbox, scheduled_event):
-        rows = session.connection().execute(
-            select(table.c.recipient_id)
-            .where(table.c.due_at <= now)
-            .order_by(table.c.due_at)
-            .limit(limit * 10)
-        )
-        found.update(row.recipient_id for row in rows)
+        found |= _due_in(session, table, now, limit)
     return sorted(r for r in found if r > after)[:limit]
+
+
+def _due_in(session: Session, table: Table, now: datetime, limit: int) -> set[bytes]:
+    """The oldest timers first; past those of inboxes that are known already, where they are many."""
+    found: set[bytes] = set()
+    for _ in range(ROUNDS):
+        due = select(table.c.recipient_id).where(table.c.due_at <= now)
+        if found:
+            due = due.where(table.c.recipient_id.not_in(sorted(found)))
+        rows = session.connection().execute(due.order_by(table.c.due_at).limit(limit * 10)).all()
+        found.update(row.recipient_id for row in rows)
+        if len(rows) < limit * 10 or len(found) >= limit:
+            break
+    return found
 
 
 def oldest_due(session: Session) -> datetime | None:
@@ -83,7 +91,10 @@ def _admit(session: Session, recipient_id: bytes, *, nowait: bool) -> int:
         .order_by(scheduled_event.c.due_at, scheduled_event.c.event_id)
         .limit(BATCH)
     )
-    if connection.execute(due.with_only_columns(scheduled_event.c.event_id).limit(1)).first() is None:
+    if (
+        connection.execute(due.with_only_columns(scheduled_event.c.event_id).limit(1)).first()
+        is None
+    ):
         return 0
     try:
         heads = lock_inboxes(session, [recipient_id], nowait=nowait)
