@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
 
 from restante.errors import UnsupportedDatabase
@@ -67,3 +70,15 @@ def test_a_server_that_keeps_its_own_isolation_is_refused(empty_database_url: st
     with pytest.raises(UnsupportedDatabase, match="READ COMMITTED"):
         examine(plain).require()
     plain.dispose()
+
+
+def test_files_of_migrations_are_named_after_their_revisions() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    script = ScriptDirectory.from_config(config)
+    revisions = [known.revision for known in script.walk_revisions()]
+    assert script.get_current_head() == schema.newest(MIGRATIONS)
+    assert revisions == sorted(revisions, reverse=True)
+    for known in script.walk_revisions():
+        assert known.revision == Path(known.path).name.partition("_")[0]
+        assert len(known.revision) == 4
