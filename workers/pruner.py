@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 
 from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
@@ -36,9 +37,7 @@ class Pruner(Service):
     def run_once(self) -> Mapping[str, int]:
         did: dict[str, int] = {}
         for column, kept in KEPT:
-            did[column.table.name] = self._database.run(
-                lambda session, column=column, kept=kept: prune(session, column, kept)
-            )
+            did[column.table.name] = self._database.run(partial(prune, column=column, kept=kept))
         did["wake"] = self._database.run(self._rings.run)
         did["node"] = self._database.run(forget_nodes)
         did["more"] = int(max(did.values()) >= ROWS)

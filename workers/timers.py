@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -29,9 +30,7 @@ class Timers(Service):
         moved = failed = 0
         for recipient_id in due:
             try:
-                moved += self._database.run(
-                    lambda session, recipient_id=recipient_id: run_due(session, recipient_id)
-                )
+                moved += self._database.run(partial(run_due, recipient_id=recipient_id))
             except (RestanteError, SQLAlchemyError) as error:
                 # one inbox that cannot be served does not keep the others from it
                 failed += 1

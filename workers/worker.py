@@ -12,6 +12,7 @@ import gevent
 from gunicorn.workers.ggevent import GeventWorker
 
 from restante.signals.streams import End
+from workers.outlet import releasing
 from workers.runtime import Runtime
 
 DRAIN_SECONDS = 10.0
@@ -39,6 +40,10 @@ class Worker(GeventWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._idle: set[socket.socket] = set()
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        self.wsgi = releasing(self.wsgi)
 
     def run(self) -> None:
         self.runtime = self.app.make_runtime()
@@ -93,4 +98,5 @@ class Worker(GeventWorker):
         # a connection that waits for its next request would hold us up for as long as it may wait
         for client in list(self._idle):
             with suppress(OSError):
-                client.shutdown(socket.SHUT_RD)
+                # gevent's own would raise in the greenlet that reads: let it read the end
+                getattr(client, "_sock", client).shutdown(socket.SHUT_RD)

@@ -85,6 +85,13 @@ class Frames:
         return self
 
     def __next__(self) -> bytes:
+        text = self.wait()
+        if text is None:
+            raise StopIteration
+        return text
+
+    def wait(self) -> bytes | None:
+        """The next thing to say, once there is one; None at the end."""
         if self._first is not None:
             first, self._first = self._first, None
             return first
@@ -95,7 +102,12 @@ class Frames:
             if text := self._due(stream):
                 return text
             stream.sleep()
-        raise StopIteration
+        return None
+
+    def move_to(self, connection: Any) -> None:
+        """The stream goes on over another socket object (workers/outlet.py)."""
+        if self._stream is not None:
+            self._stream.line = Line(connection)
 
     def _due(self, stream: Stream[Claims]) -> bytes:
         text = b""
