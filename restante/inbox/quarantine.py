@@ -121,8 +121,8 @@ def later_settled(session: Session, row: Any, key: ordering.Key) -> int:
         )
     ).scalar_one()
     head_is_later = (key.head_sequence or 0) > row.sequence_number
-    later: int = key.ordering_sequence - row.ordering_sequence
-    return later - int(quarantined) - int(waiting) - head_is_later
+    later = key.ordering_sequence - row.ordering_sequence
+    return int(later - quarantined - waiting - head_is_later)
 
 
 def _in_tenant(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Located:
