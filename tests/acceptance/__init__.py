@@ -1,0 +1,1 @@
+"""Restante as its users run it, with real processes that are killed."""

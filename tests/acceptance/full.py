@@ -1,0 +1,53 @@
+"""The acceptances in full, outside of the suite: `python -m tests.acceptance.full fire mariadb`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.acceptance import fire_ledger, real_input_ledger
+from tests.acceptance.arena import arena
+from tests.acceptance.fire import FULL, burn
+from tests.acceptance.github_bodies import bodies
+from tests.acceptance.real_input import deliver
+from tests.acceptance.seeds import new_seed, say
+from tests.support.unavailable import Unavailable
+
+
+def fire(backend: str, *, seed: int, folder: Path) -> None:
+    """Set equality under fire: 10,000 events, 8 publishers, 8 consumers."""
+    with arena(backend, folder, seed=seed) as one:
+        say(fire_ledger.audit(burn(one, FULL, seed=seed, say=say)))
+
+
+def demo(backend: str, *, seed: int, folder: Path) -> None:
+    """Real input: every webhook body of GitHub's examples, for agents that are away."""
+    texts = bodies()
+    with arena(backend, folder, seed=seed) as one:
+        say(real_input_ledger.audit(deliver(one, texts, seed=seed, say=say)))
+
+
+ACCEPTANCES: dict[str, Callable[..., None]] = {"fire": fire, "demo": demo}
+
+
+REMEDY = "With another database: make demo BACKEND=sqlite (or mysql, mariadb)."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.acceptance.full", description=__doc__)
+    parser.add_argument("name", choices=sorted(ACCEPTANCES))
+    parser.add_argument("backend", choices=["mariadb", "mysql", "sqlite"])
+    args = parser.parse_args()
+    say(f"{args.name} on {args.backend}")
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"restante-{args.name}-") as folder:
+            ACCEPTANCES[args.name](args.backend, seed=new_seed(), folder=Path(folder))
+    except Unavailable as error:
+        sys.exit(f"{args.name} cannot be run here with {args.backend}: {error}\n{REMEDY}")
+
+
+if __name__ == "__main__":
+    main()

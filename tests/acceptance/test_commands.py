@@ -1,0 +1,213 @@
+"""The `restante` command as a person or a script runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from restante.identity.credentials import authenticate_client
+from restante.storage.engine import make_engine
+from restante.storage.transaction import Database
+from tests.support.processes import Process
+from tests.support.serving import RESTANTE, RestanteCommand, Served, environment
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def command(
+    empty_database_url: str,
+    restante_command: Callable[[str], RestanteCommand],
+    tmp_path: Path,
+) -> RestanteCommand:
+    made = restante_command(empty_database_url)
+    made.environment["RESTANTE_INSTANCE"] = str(tmp_path / "instance")
+    return made
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> RestanteCommand:
+    """On the embedded default: for what does not depend on the database."""
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    return RestanteCommand(f"sqlite:///{tmp_path / 'mail.db'}", settings=settings)
+
+
+def test_from_nothing_to_an_agent_that_can_log_in(
+    command: RestanteCommand, empty_database_url: str
+) -> None:
+    command.upgrade()
+    tenant_id = command.create_tenant("acme")
+    assert tenant_id.startswith("ten_")
+    assert command.create_project("acme", "p1").startswith("prj_")
+    agent = command.create_agent(tenant_id, "bob", grants=("agent:*:read", "agent:p1:claim"))
+    assert agent.keys() == {"agent_id", "client_id", "client_secret"}
+    assert agent["agent_id"] == agent["client_id"]
+    service = command.create_service("acme", "ci", scopes=("tenant:events:publish",))
+    assert service.keys() == {"service_id", "client_id", "client_secret"}
+    assert service["service_id"].startswith("svc_")
+    engine = make_engine(empty_database_url)
+    for made in (agent, service):
+        credentials = made["client_id"], made["client_secret"]
+        client = Database(engine).run(lambda s, c=credentials: authenticate_client(s, *c))
+        assert client is not None
+    engine.dispose()
+
+
+def test_a_refusal_is_a_sentence_on_stderr_and_changes_nothing(here: RestanteCommand) -> None:
+    done = here.run("tenant", "create", "acme", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "restante db upgrade" in done.stderr
+    assert "Traceback" not in done.stderr
+    here.upgrade()
+    here.create_tenant("acme")
+    for words, expected in (
+        (("tenant", "create", "acme"), "already"),
+        (("project", "create", "--tenant", "nobody", "p"), "no tenant"),
+        (("project", "create", "--tenant", "acme", "not a slug"), "slug"),
+        (
+            ("agent", "create", "--tenant", "acme", "--name", "a", "--grant", "agent:zz:read"),
+            "no project 'zz'",
+        ),
+        (
+            ("service", "create", "--tenant", "acme", "--name", "s", "--scope", "agent:x"),
+            "is no scope",
+        ),
+    ):
+        done = here.run(*words, "--json")
+        assert (done.returncode, done.stdout) == (1, ""), words
+        assert expected in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_the_human_form_shows_the_secret_once(here: RestanteCommand) -> None:
+    here.upgrade()
+    here.create_tenant("acme")
+    told = here.text("agent", "create", "--tenant", "acme", "--name", "bob")
+    assert "client_secret: rst_" in told
+
+
+def test_maintenance_once(command: RestanteCommand) -> None:
+    command.upgrade()
+    did = command.json("maintain", "--once")
+    assert {"timers", "retention"} <= did.keys()
+
+
+def test_doctor_has_nothing_to_mend_and_says_what_stops_a_start(here: RestanteCommand) -> None:
+    done = here.run("doctor", "--json")
+    assert done.returncode == 1
+    assert "restante db upgrade" in done.stdout
+    here.upgrade()
+    told = here.json("doctor")
+    assert told["ok"] is True
+    assert not [f for f in told["findings"] if f["level"] == "refused"]
+    here.environment["RESTANTE_LEASE_SECOND"] = "1"
+    warned = here.json("doctor")["findings"]
+    assert any("RESTANTE_LEASE_SECONDS" in finding["sentence"] for finding in warned)
+    here.environment["RESTANTE_LEASE_SECONDS"] = "-1"
+    assert here.run("doctor", "--json").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "expected"),
+    [
+        ({}, (), "restante db upgrade"),
+        ({"RESTANTE_MAX_ATTEMPTS": "0"}, (), "RESTANTE_MAX_ATTEMPTS"),
+        ({"RESTANTE_PUBLIC_URL": "http://mail.example"}, (), "RESTANTE_PUBLIC_URL"),
+        ({}, ("--host", "0.0.0.0"), "RESTANTE_PUBLIC_URL"),
+    ],
+)
+def test_serve_refuses_before_it_listens(
+    here: RestanteCommand,
+    settings: dict[str, str],
+    words: tuple[str, ...],
+    expected: str,
+) -> None:
+    here.environment |= settings
+    done = here.run("serve", "--port", "1", *words)
+    assert done.returncode == 1
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_commands_work_beside_a_running_serve(
+    command: RestanteCommand,
+    empty_database_url: str,
+    serve: Callable[..., Served],
+    tmp_path: Path,
+) -> None:
+    command.upgrade()
+    served = serve(empty_database_url, settings={"RESTANTE_INSTANCE": str(tmp_path / "instance")})
+    command.create_tenant("acme")
+    command.create_project("acme", "p1")
+    agent = command.create_agent("acme", "bob", grants=("agent:p1:read",))
+    assert agent["client_secret"]
+    assert command.json("maintain", "--once")
+    told = command.run("doctor", "--url", served.url, "--json")
+    assert told.returncode == 0, told.stdout + told.stderr
+    subjects = {finding["subject"] for finding in json.loads(told.stdout)["findings"]}
+    assert not {"url", "authorization", "methods", "public_url", "body_size"} & subjects
+    if make_url(empty_database_url).get_backend_name() == "sqlite":
+        second = command.run("serve", "--port", "1")
+        assert second.returncode == 1
+        assert str(served.process.pid) in second.stderr
+        assert command.run("serve", "--workers", "2").returncode == 1
+
+
+def test_a_restored_backup_is_not_served_until_told_so(
+    tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    """On SQLite, where a backup is a file; the marks are the same everywhere."""
+    url = f"sqlite:///{tmp_path / 'mail.db'}"
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    command = RestanteCommand(url, settings=settings)
+    command.upgrade()
+    command.create_tenant("acme")
+    command.create_agent("acme", "bob")
+    with sqlite3.connect(tmp_path / "mail.db") as source, sqlite3.connect(tmp_path / "b") as backup:
+        source.backup(backup)
+    source.close()
+    backup.close()
+    served = serve(url, settings=settings)
+    served.stop()
+    for file in tmp_path.glob("mail.db*"):
+        file.unlink()
+    shutil.copy(tmp_path / "b", tmp_path / "mail.db")
+    refused = command.run("serve", "--port", "1")
+    assert refused.returncode == 1
+    assert "restante db restored" in refused.stderr
+    assert command.run("doctor").returncode == 1
+    restored = command.json("db", "restored")
+    assert restored["inboxes"] == 1
+    serve(url, settings=settings).stop()
+
+
+def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> None:
+    """What `make serve` starts, on a port that is taken: everything before it is done."""
+    folder = tmp_path / "instance"
+    settings = {"RESTANTE_INSTANCE": str(folder), "RESTANTE_SECRET_KEY": ""}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = Process(
+            [RESTANTE, "serve", "--demo", "--port", str(port), "--json"],
+            log=tmp_path / "log",
+            env=environment("", settings),
+        )
+        wait_until(lambda: '"url"' in process.tail(), "what to open", timeout_seconds=60)
+        process.kill_group()
+    told = json.loads(next(line for line in process.tail().splitlines() if line.startswith("{")))
+    assert told["url"] == f"http://127.0.0.1:{port}"
+    for name in ("agent", "producer"):
+        file = Path(told["demo"][name])
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert "RESTANTE_CLIENT_SECRET=rst_" in file.read_text()
+    with sqlite3.connect(folder / "restante.db") as connection:
+        (mail,) = connection.execute("SELECT COUNT(*) FROM agent_inbox").fetchone()
+        (unsigned,) = connection.execute("SELECT require_signatures FROM tenant").fetchone()
+    connection.close()
+    assert (mail, unsigned) == (1, 0)
