@@ -7,6 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
+BACKEND ?= mariadb
 
 .PHONY: help
 help: ## list the targets
@@ -46,6 +47,15 @@ ci: lint test ## what CI runs: lint, types, import rules, then the tests
 .PHONY: lock
 lock: ## resolve the dependencies anew into the two locks
 	sh deploy/lock.sh
+
+.PHONY: demo
+demo: venv ## real webhooks for agents that are away, and kills; BACKEND=sqlite, mariadb, mysql
+	@exec $(BIN)/python -m tests.acceptance.full demo $(BACKEND)
+
+.PHONY: acceptance
+acceptance: venv ## both acceptances in full, on MariaDB and MySQL (minutes)
+	@for backend in mariadb mysql; do for name in fire demo; do \
+		$(BIN)/python -m tests.acceptance.full $$name $$backend || exit 1; done; done
 
 .PHONY: clean
 clean: ## remove the environment and caches (instance/ stays)
