@@ -13,8 +13,10 @@ from sqlalchemy import Engine
 from config import Settings
 from restante.identity.authority import Authority
 from restante.identity.rates import Rates
+from restante.identity.sealing import derive
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
+from restante.inbox.page_token import PAGE_TOKEN_KEY
 from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
 from restante.observations import ON_OBSERVED
@@ -66,6 +68,7 @@ def install(app: Flask, settings: Settings) -> House:
     hub, metrics = Hub(), Metrics()
     info = {
         RULES: rules_of(settings),
+        PAGE_TOKEN_KEY: derive(settings.secret_keys[0], "page tokens"),
         ON_RING: hub.ring_many,
         ON_OBSERVED: metrics.observe,
     }

@@ -30,7 +30,7 @@ class Sealer:
     def __init__(self, secret_keys: Sequence[str], purpose: str) -> None:
         if not secret_keys:
             raise ValueError("sealing needs a secret key")
-        self._ciphers = [AESGCM(_derive(key, purpose)) for key in secret_keys]
+        self._ciphers = [AESGCM(derive(key, purpose)) for key in secret_keys]
 
     def seal(self, content: bytes, context: str) -> bytes:
         """The content, sealed."""
@@ -48,7 +48,8 @@ class Sealer:
         raise SealBroken
 
 
-def _derive(secret_key: str, purpose: str) -> bytes:
+def derive(secret_key: str, purpose: str) -> bytes:
+    """32 bytes for one purpose (RFC 5869), the same on every node."""
     return HKDF(SHA256(), 32, salt=None, info=f"restante {purpose}".encode()).derive(
         secret_key.encode()
     )

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
 from typing import Any
 
 import orjson
@@ -13,10 +14,11 @@ from sqlalchemy.orm import Session
 
 from restante.errors import PageTokenInvalid
 
-PAGE_TOKEN_KEY = "restante.page_token_key"  # noqa: S105 - the name of an entry, not a secret
+PAGE_TOKEN_KEY = "restante.page_token_key"
 """Key of `session.info`: the bytes tokens are sealed with, the same on every node."""
 
 _MAC_BYTES = 16
+_NOBODYS = os.urandom(32)  # without a key, tokens are good in this process alone
 
 
 def give(session: Session, of: tuple[str, ...], position: Any) -> str:
@@ -40,5 +42,5 @@ def take(session: Session, of: tuple[str, ...], token: str | None) -> Any | None
 
 
 def _mac(session: Session, of: tuple[str, ...], body: bytes) -> bytes:
-    key: bytes = session.info.get(PAGE_TOKEN_KEY, b"")
+    key: bytes = session.info.get(PAGE_TOKEN_KEY, _NOBODYS)
     return hmac.digest(key, "\0".join(of).encode() + b"\0" + body, hashlib.sha256)[:_MAC_BYTES]
