@@ -119,7 +119,7 @@ RECEIPT: dict[str, Any] = {
     "result": {"pull_request": 17},
     "last_error": None,
 }
-READERS = any_of(Verb.PUBLISH, TenantScope.EVENTS_READ, TenantScope.EVENTS_PUBLISH)
+READERS = any_of(Verb.READ, Verb.PUBLISH, TenantScope.EVENTS_READ, TenantScope.EVENTS_PUBLISH)
 
 
 @Endpoint(

@@ -42,9 +42,17 @@ def cancel(session: Session, actor: Principal, event_id: bytes, reason: str) -> 
 
 
 def check_visible(
-    session: Session, actor: Principal, found: locate.Located, tenant_wide: TenantScope
+    session: Session,
+    actor: Principal,
+    found: locate.Located,
+    tenant_wide: TenantScope,
+    *,
+    verbs: tuple[Verb, ...] = (Verb.PUBLISH,),
 ) -> None:
-    """NotFound unless the event is the actor's own publication, or its tenant's with the scope."""
+    """NotFound unless the event is the actor's own publication, or its tenant's with the scope.
+
+    Its own in a project that one of `verbs` covers.
+    """
     tenant_id = session.connection().execute(
         select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
     )
@@ -53,7 +61,7 @@ def check_visible(
     if actor.has(tenant_wide):
         return
     producer = orjson.loads(found.row.envelope)["producer"]
-    covered = {project.id for project in actor.covered(Verb.PUBLISH)}
+    covered = {project.id for verb in verbs for project in actor.covered(verb)}
     if producer["id"] != actor.public_id or found.project_id not in covered:
         raise NotFound
 

@@ -28,6 +28,9 @@ from restante.storage.tables.inboxes import inbox, presence
 
 Receipt = dict[str, Any]
 
+# Receipts are among what `read` covers; who may publish may follow what he published.
+VERBS = (Verb.READ, Verb.PUBLISH)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptQuery:
@@ -43,7 +46,7 @@ def receipt(session: Session, producer: Principal, event_id: bytes) -> Receipt:
     """The receipt of one own event (tenant:events:read: any of the tenant). Raises NotFound."""
     _require(producer)
     found = locate.by_event_id(session, event_id)
-    check_visible(session, producer, found, TenantScope.EVENTS_READ)
+    check_visible(session, producer, found, TenantScope.EVENTS_READ, verbs=VERBS)
     return _receipt(session, found, database_now(session))
 
 
@@ -64,7 +67,7 @@ def list_receipts(
     for event_id in ids:
         try:
             found = locate.by_event_id(session, event_id)
-            check_visible(session, producer, found, TenantScope.EVENTS_READ)
+            check_visible(session, producer, found, TenantScope.EVENTS_READ, verbs=VERBS)
         except NotFound:
             continue
         receipts.append(_receipt(session, found, now))
@@ -72,8 +75,8 @@ def list_receipts(
 
 
 def _require(producer: Principal) -> None:
-    if not producer.has(TenantScope.EVENTS_READ) and not producer.covered(Verb.PUBLISH):
-        raise InsufficientScope(f"agent:<project>:{Verb.PUBLISH}")
+    if not producer.has(TenantScope.EVENTS_READ) and not any(map(producer.covered, VERBS)):
+        raise InsufficientScope(f"agent:<project>:{Verb.READ}")
 
 
 def _by_correlation(
