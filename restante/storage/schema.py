@@ -1,6 +1,7 @@
 """The schema of a database against the migrations of this release (contract section 8).
 
 Within a minor version changes only add: release N runs on schema N and on what N+1 makes of it.
+Revisions are numbered, and a migration's file is named after its own: `0001_first_tables.py`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, inspect, text
 
 from restante.errors import Overloaded, RestanteError
 
@@ -26,40 +23,45 @@ class SchemaTooOld(RestanteError):
 
 def upgrade(engine: Engine, migrations: Path) -> str:
     """Bring the schema up to this release and return its revision. Of several at once, one does it."""
-    with _alone(engine), engine.begin() as connection:
-        script, config = _script(migrations)
-        found = _revision(connection)
-        if found is not None and _is_newer(script, found):
+    # alembic takes longer to load than all else that most commands need
+    from alembic import command  # noqa: PLC0415 - see above
+    from alembic.config import Config  # noqa: PLC0415 - see above
+
+    with _alone(engine):
+        found = revision(engine)
+        if found is not None and found > newest(migrations):
             return found
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-    return script.get_current_head() or ""
+        config = Config()
+        config.set_main_option("script_location", str(migrations).replace("%", "%%"))
+        with engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    return newest(migrations)
 
 
 def check(engine: Engine, migrations: Path) -> None:
     """Raise SchemaTooOld where `db upgrade` has something to do."""
-    script, _ = _script(migrations)
-    with engine.connect() as connection:
-        found = _revision(connection)
+    found = revision(engine)
     if found is None:
         raise SchemaTooOld("The database has no tables yet: run `restante db upgrade` first.")
-    if found != script.get_current_head() and not _is_newer(script, found):
+    if found < newest(migrations):
         raise SchemaTooOld
 
 
-def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+def revision(engine: Engine) -> str | None:
+    """The database's revision; None: it has none of our tables."""
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        found: str | None = connection.execute(
+            text("SELECT version_num FROM alembic_version")
+        ).scalar()
+        return found
 
 
-def _is_newer(script: ScriptDirectory, revision: str) -> bool:
-    """A revision that this release does not know was made by a later one."""
-    return revision not in {known.revision for known in script.walk_revisions()}
-
-
-def _script(migrations: Path) -> tuple[ScriptDirectory, Config]:
-    config = Config()
-    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
-    return ScriptDirectory.from_config(config), config
+def newest(migrations: Path) -> str:
+    """The revision that this release's migrations lead to."""
+    return max(file.name.partition("_")[0] for file in (migrations / "versions").glob("[0-9]*.py"))
 
 
 @contextmanager
