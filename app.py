@@ -47,7 +47,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.after_request(_sign)
     app.add_url_rule("/static/<path:filename>", "static", _static)
     if hops := settings.trusted_proxies:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]  # WSGI's own way
     return app
 
 

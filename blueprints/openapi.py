@@ -59,7 +59,7 @@ def endpoints(app: Flask) -> list[tuple[str, str, Endpoint]]:
     for rule in app.url_map.iter_rules():
         endpoint = endpoint_of(app.view_functions[rule.endpoint])
         if endpoint is not None:
-            parts = [f"{{{part}}}" if is_name else part for is_name, part in rule._trace]  # noqa: SLF001
+            parts = [f"{{{part}}}" if is_name else part for is_name, part in rule._trace]  # noqa: SLF001 - no other way to its parts
             path = "".join(parts).partition("|")[2]
             found.append((path, rule.endpoint.partition(".")[2], endpoint))
     return found

@@ -69,8 +69,8 @@ class _Walk:
         text, seen = self.text, set()
         while (end := _END.match(text, at)) is None:
             member = _MEMBER.match(text, at)
-            at = member.end()  # type: ignore[union-attr] # the text is JSON
-            name = _name(member[1])  # type: ignore[index]
+            at = member.end()  # type: ignore[union-attr]  # the text is JSON
+            name = _name(member[1])  # type: ignore[index]  # the text is JSON
             if name in seen:
                 raise NoObject(f"The member {name[:64]!r} is named twice in one object.")
             seen.add(name)
@@ -81,15 +81,15 @@ class _Walk:
             elif text[at] in b"{[":
                 at = self.value(at, value[name], depth)
             else:
-                at = _SCALAR.match(text, at).end()  # type: ignore[union-attr]
+                at = _SCALAR.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
         return end.end()
 
     def items(self, at: int, value: list[Any], depth: int) -> int:
         """From behind `[` to behind its `]`."""
         text = self.text
         for item in value:
-            at = self.value(_SPACE.match(text, at).end(), item, depth)  # type: ignore[union-attr]
-        return _END_OF_ARRAY.match(text, at).end()  # type: ignore[union-attr]
+            at = self.value(_SPACE.match(text, at).end(), item, depth)  # type: ignore[union-attr]  # the text is JSON
+        return _END_OF_ARRAY.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
 
     def value(self, at: int, value: Any, depth: int) -> int:
         """From a value's first byte to behind its last."""
@@ -105,10 +105,10 @@ class _Walk:
         """The same without looking inside."""
         text = self.text
         if text[at] not in b"{[":
-            return _SCALAR.match(text, at).end()  # type: ignore[union-attr]
+            return _SCALAR.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
         depth = 0
         while True:
-            at = _TO_BRACKET.match(text, at).end()  # type: ignore[union-attr]
+            at = _TO_BRACKET.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
             depth += 1 if text[at - 1] in b"{[" else -1
             if not depth:
                 return at

@@ -17,11 +17,12 @@ from restante.identity.scopes import Verb
 from restante.inbox import failures, history, locate, timers
 from restante.inbox.envelope import event_json
 from restante.inbox.lifecycle import FINAL_GATES, Gate, effective_gate
-from restante.inbox.look import COUNTED, Look, check_cursor, look
+from restante.inbox.look import Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES, PAGE_EXAMINED
 from restante.storage.clock import database_now
 from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.inboxes import inbox
+from restante.storage.transaction import Repeat
 
 CHUNK = 500
 
@@ -68,6 +69,8 @@ def read_page(session: Session, agent: Principal, request: ReadRequest) -> Page:
     chosen, cursor, has_more = _choose(session, agent.id, request, after, first.now)
     events = _render(session, agent.id, chosen, first.now)
     floor = session.connection().execute(_FLOOR, {"recipient": agent.id}).one()
+    if request.after_cursor is None and floor.oldest_cursor > after:
+        raise Repeat  # who named no cursor has lost none: from the new floor, then
     check_cursor(session, agent.id, floor, after, request.epoch)
     claimable = 0 if first.paused else first.claimable()
     return Page(

@@ -46,7 +46,7 @@ class ClaimId:
 
 
 def is_known(session: Session, recipient_id: bytes, claim_id: ClaimId) -> bool:
-    """Has a claim of this name taken something?"""
+    """Tell whether a claim of this name has taken something."""
     if _IS_OURS.fullmatch(claim_id.text):
         return True
     found = session.connection().execute(

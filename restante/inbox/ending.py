@@ -16,6 +16,7 @@ from restante.inbox.failures import Failure
 from restante.inbox.history import Kind
 from restante.inbox.lifecycle import ClaimEnd, Gate, backoff_ceiling
 from restante.inbox.ordering import Key, KeyName
+from restante.observations import What, observe
 from restante.signals.rings import ring
 from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.identity import project
@@ -46,6 +47,8 @@ LOCKED = (
     agent_inbox.c.consumer,
     agent_inbox.c.key_hash,
     agent_inbox.c.fence_base,
+    agent_inbox.c.available_at,
+    agent_inbox.c.first_claimed_at,
     agent_inbox.c.not_before,
     agent_inbox.c.expires_at,
     agent_inbox.c.due_at,
@@ -88,6 +91,7 @@ def quarantine(
     session: Session, row: Any, failure: Failure, now: datetime, keys: Keys, *, reason: str
 ) -> Landed:
     """Set the event aside, with why. Its key goes on, unless its project holds it."""
+    observe(session, What.QUARANTINED, reason)
     _set(session, row, gate=Gate.QUARANTINED, claim_ended_by=_ended_by(failure))
     failures.record(session, row, failure, now, quarantine_reason=reason)
     history.note(
@@ -116,6 +120,8 @@ def fail(
     since: datetime | None = None,
 ) -> Landed:
     """An attempt has failed → where the event is now. The wait counts from `since`, or now."""
+    cause = "lease_expired" if failure is failures.LEASE_OVER else "released"
+    observe(session, What.ATTEMPT_FAILED, cause)
     if row.cancel_requested:
         return cancel(session, row, now, keys)
     if row.attempts >= row.max_attempts:
@@ -126,9 +132,14 @@ def fail(
     if delay is None:
         options = _options(session, row)
         most = backoff_ceiling(row.attempts, options.backoff_base, options.backoff_max)
-        delay = most * random.random()
+        delay = most * random.random()  # noqa: S311 - jitter, not a secret
     return wait(
-        session, row, now, until=(since or now) + delay, releases=0, claim_ended_by=_ended_by(failure)
+        session,
+        row,
+        now,
+        until=(since or now) + delay,
+        releases=0,
+        claim_ended_by=_ended_by(failure),
     )
 
 

@@ -112,9 +112,8 @@ def check_cursor(
     `seen` has epoch, head and oldest_cursor, read after the rows that are answered.
     """
     reason = None
-    if epoch is not None and epoch != seen.epoch.hex():
-        reason = "epoch"
-    elif after_cursor is not None and after_cursor > seen.head:
+    is_of_another = epoch is not None and epoch != seen.epoch.hex()
+    if is_of_another or (after_cursor is not None and after_cursor > seen.head):
         reason = "epoch"
     elif after_cursor is not None and after_cursor < seen.oldest_cursor:
         reason = "retention"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 STREAM_OPEN_MS = 300_000
 SOON_MS = 1_000
@@ -13,10 +13,16 @@ STREAM_ALIVE = timedelta(seconds=30)
 
 
 def next_poll_ms(
-    *, claimable: int, idle: timedelta | None, streaming: bool, uniform: Callable[[float, float], float]
+    *,
+    claimable: int,
+    idle: timedelta | None,
+    streaming: bool,
+    uniform: Callable[[float, float], float],
 ) -> int:
-    """300,000 while a stream is open; 1,000 while something is claimable or the inbox was idle
-    less than 10 s; else half the idle time, within 10 s and 5 min. Twenty percent either way."""
+    """300,000 while a stream is open, 1,000 while something is claimable or came within 10 s.
+
+    Else half the idle time, within 10 s and 5 min. Twenty percent either way.
+    """
     if streaming:
         pause: float = STREAM_OPEN_MS
     elif claimable or (idle is not None and idle < IDLE_SOON):

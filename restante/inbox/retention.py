@@ -161,11 +161,17 @@ def _stops(session: Session, event: Any, now: datetime) -> bool:
 
 
 def _move(
-    session: Session, recipient_id: bytes, numbers: Sequence[int], unsettled: set[int], now: datetime
+    session: Session,
+    recipient_id: bytes,
+    numbers: Sequence[int],
+    unsettled: set[int],
+    now: datetime,
 ) -> None:
     connection = session.connection()
     rows = connection.execute(
-        select(agent_inbox, event_content.c.envelope, event_content.c.payload, event_content.c.result)
+        select(
+            agent_inbox, event_content.c.envelope, event_content.c.payload, event_content.c.result
+        )
         .join(
             event_content,
             (event_content.c.recipient_id == agent_inbox.c.recipient_id)
@@ -178,7 +184,10 @@ def _move(
     ).all()
     connection.execute(
         insert(archived_event),
-        [_archived(row, row.sequence_number, now, row.sequence_number in unsettled) for row in rows],
+        [
+            _archived(row, row.sequence_number, now, expired_here=row.sequence_number in unsettled)
+            for row in rows
+        ],
     )
     for table in (event_content, agent_inbox):
         connection.execute(
@@ -189,7 +198,7 @@ def _move(
 
 
 def _archived(
-    row: Any, number: int | None, now: datetime, expired_here: bool = False
+    row: Any, number: int | None, now: datetime, *, expired_here: bool = False
 ) -> dict[str, Any]:
     return {
         "event_id": row.event_id,

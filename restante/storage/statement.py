@@ -153,9 +153,9 @@ def _send(connection: Connection, text: str) -> Any:
     cursor = connection.connection.cursor()
     try:
         # what SQLAlchemy asks itself: tests count statements by these events
-        if connection._has_events or connection.engine._has_events:  # noqa: SLF001
+        if connection._has_events or connection.engine._has_events:  # noqa: SLF001 - as its own execution does
             connection.dispatch.before_cursor_execute(connection, cursor, text, (), None, False)
         cursor.execute(text)
     except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
-        connection._handle_dbapi_exception(error, text, None, cursor, None)  # noqa: SLF001
+        connection._handle_dbapi_exception(error, text, None, cursor, None)  # noqa: SLF001 - as its own execution does
     return cursor

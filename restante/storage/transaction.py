@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoSlot
 from sqlalchemy.orm import Session, sessionmaker
 
-from restante.errors import Overloaded, OutcomeUnknown
+from restante.errors import OutcomeUnknown, Overloaded
 from restante.storage.clock import OFFSET
 
 # blueprints, which import no SQLAlchemy, name its type from here
@@ -192,7 +192,7 @@ class Database:
 
 
 def is_held(error: DBAPIError) -> bool:
-    """Did a NOWAIT find its row locked? (3572 on MySQL, 1205 on MariaDB)"""
+    """Tell whether a NOWAIT found its row locked (3572 on MySQL, 1205 on MariaDB)."""
     return bool(error.orig and error.orig.args and error.orig.args[0] in (1205, 3572))
 
 

@@ -30,14 +30,19 @@ class Sample(Body):
     ],
 )
 def test_instants_of_rfc_3339_are_read(text: str, meant: datetime) -> None:
-    assert Sample(at=text).at == meant  # type: ignore[arg-type]
+    assert Sample(at=text).at == meant  # type: ignore[arg-type]  # as it comes in
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("", "now", "2031-05-01", "2031-05-01T09:30Z", "2031-05-01T09:30:00", "20310501T093000Z"),
-        *("2031-W18-4T09:30:00Z", "2031-02-30T09:30:00Z", "2031-05-01T24:00:00Z", "2031-05-01T09:30:61Z"),
+        *(
+            "2031-W18-4T09:30:00Z",
+            "2031-02-30T09:30:00Z",
+            "2031-05-01T24:00:00Z",
+            "2031-05-01T09:30:61Z",
+        ),
         *("2031-05-01T09:30:00+24:00", "2031-05-01T09:30:00+0200", "2031-05-01T09:30:00,5Z"),
         *("0000-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59"),
         *("٢٠٣١-05-01T09:30:00Z", "2031-05-01T09:30:00Z\n", 1_935_394_200, True),
@@ -45,12 +50,12 @@ def test_instants_of_rfc_3339_are_read(text: str, meant: datetime) -> None:
 )
 def test_what_is_no_instant_is_refused(text: object) -> None:
     with pytest.raises(ValidationError):
-        Sample(at=text)  # type: ignore[arg-type]
+        Sample(at=text)  # type: ignore[arg-type]  # as it comes in
 
 
 @pytest.mark.parametrize(("given", "meant"), [(7, 7), (7.0, 7), (1, 1), (1000, 1000)])
 def test_json_knows_one_kind_of_number(given: float, meant: int) -> None:
-    read = Sample(limit=given)  # type: ignore[arg-type]
+    read = Sample(limit=given)  # type: ignore[arg-type]  # as it comes in
     assert read.limit == meant
     assert type(read.limit) is int
 
@@ -58,10 +63,10 @@ def test_json_knows_one_kind_of_number(given: float, meant: int) -> None:
 @pytest.mark.parametrize("given", [0, 1001, 7.5, "7", True, None, [7], 1e300, -1])
 def test_an_integer_is_neither_guessed_nor_bent(given: object) -> None:
     with pytest.raises(ValidationError):
-        Sample(limit=given)  # type: ignore[arg-type]
+        Sample(limit=given)  # type: ignore[arg-type]  # as it comes in
 
 
 @pytest.mark.parametrize("given", [-0.001, float("inf"), float("nan"), "1", True, 1e12])
 def test_a_length_is_a_number_of_seconds_within_reason(given: object) -> None:
     with pytest.raises(ValidationError):
-        Sample(seconds=given)  # type: ignore[arg-type]
+        Sample(seconds=given)  # type: ignore[arg-type]  # as it comes in
