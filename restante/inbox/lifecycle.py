@@ -158,14 +158,13 @@ def effective_gate(
     due_at: datetime | None = None,
 ) -> Gate:
     """The gate as a reader sees it, whether or not its row has been rewritten yet."""
-    if gate is Gate.CLAIMED and claim_expires_at is not None and claim_expires_at <= now:
-        return Gate.CLAIMABLE
+    if gate is Gate.CLAIMED:
+        is_over = claim_expires_at is not None and claim_expires_at <= now
+        return Gate.CLAIMABLE if is_over else gate
+    if gate in (Gate.DELAYED, Gate.SCHEDULED) and due_at is not None and due_at <= now:
+        gate = Gate.CLAIMABLE
     if gate in PENDING_GATES and expires_at is not None and expires_at <= now:
         return Gate.EXPIRED
-    if gate is Gate.DELAYED and due_at is not None and due_at <= now:
-        return Gate.CLAIMABLE
-    if gate is Gate.SCHEDULED and due_at is not None and due_at <= now:
-        return Gate.CLAIMABLE
     return gate
 
 
