@@ -10,12 +10,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.storage.tables import metadata
-from restante.storage.tables.events import agent_inbox
 from restante.storage.transaction import Database
 
 Rows = dict[tuple[str, Any], tuple[Any, ...]]
 # what the world is told, and what is only ever a bound
 HINTS = {"wake", "sample"}
+LOG = "agent_inbox"
 
 
 def snapshot(database: Database) -> Rows:
@@ -40,22 +40,13 @@ def changed_rows(before: Rows, after: Rows) -> set[tuple[str, Any]]:
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
-def events_of(database: Database, changed: set[tuple[str, Any]]) -> set[bytes]:
+def changed_events(before: Rows, after: Rows) -> set[bytes]:
     """The events that changed rows belong to."""
-
-    def work(session: Session) -> dict[tuple[bytes, int], bytes]:
-        rows = session.connection().execute(
-            select(
-                agent_inbox.c.recipient_id, agent_inbox.c.sequence_number, agent_inbox.c.event_id
-            )
-        )
-        return {(r.recipient_id, r.sequence_number): r.event_id for r in rows}
-
-    places = database.run(work)
+    places = {key[1]: row[2] for rows in (before, after) for key, row in rows.items() if key[0] == LOG}
     found = set()
-    for table, key in changed:
-        if table in ("agent_inbox", "event_content"):
-            found.add(places.get(key, key))
+    for table, key in changed_rows(before, after):
+        if table in (LOG, "event_content"):
+            found.add(places[key])
         elif table in ("scheduled_event", "archived_event", "event_failure", "event_history"):
             found.add(key[0])
     return found
@@ -66,8 +57,7 @@ def only_changing(database: Database, *event_ids: bytes) -> Iterator[None]:
     """All events that change within are these, and each of them does."""
     before = snapshot(database)
     yield
-    changed = events_of(database, changed_rows(before, snapshot(database)))
-    assert changed == set(event_ids)
+    assert changed_events(before, snapshot(database)) == set(event_ids)
 
 
 @contextmanager
