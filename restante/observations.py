@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from restante.storage.transaction import after_commit
 ON_OBSERVED = "restante.on_observed"
 """Key of `session.info`: what to call with the observations of a committed transaction."""
 
-_OBSERVED = "restante.observed"
+_OBSERVED = "restante.tx.observed"
 
 
 class What(StrEnum):
@@ -30,17 +30,20 @@ class What(StrEnum):
 
 
 class Observation(NamedTuple):
-    """One or several of a kind, or a length."""
+    """So many of a kind, or lengths."""
 
     what: What
-    amount: float
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    times: int = 1
+    lengths: Sequence[float] = ()
 
 
-Observer = Callable[[list[Observation]], None]
+Observer = Callable[[Sequence[Observation]], None]
 
 
-def observe(session: Session, what: What, *labels: str, amount: float = 1) -> None:
+def observe(
+    session: Session, what: What, *labels: str, times: int = 1, lengths: Sequence[float] = ()
+) -> None:
     """Have it told once the transaction has committed."""
     observer: Observer | None = session.info.get(ON_OBSERVED)
     if observer is None:
@@ -50,11 +53,11 @@ def observe(session: Session, what: What, *labels: str, amount: float = 1) -> No
         observed = session.info[_OBSERVED] = []
         told = observed
         after_commit(session, lambda: observer(told))
-    observed.append(Observation(what, amount, labels))
+    observed.append(Observation(what, labels, times, lengths))
 
 
 def observe_refusal(session: Session, what: What, *labels: str) -> None:
     """Have it told now: a refusal may roll its transaction back."""
     observer: Observer | None = session.info.get(ON_OBSERVED)
     if observer is not None:
-        observer([Observation(what, 1, labels)])
+        observer([Observation(what, labels)])

@@ -42,6 +42,7 @@ class FigureKeeper(Service):
         self._expired: deque[tuple[float, float]] = deque()
 
     def run_once(self) -> Mapping[str, int]:
+        self._metrics.flush()
         if self._streams is not None:
             metrics.STREAMS.set(len(self._streams))
             rings = self._streams.hub.rings

@@ -7,7 +7,10 @@ one process each; what concerns the database comes from the last sample. A scrap
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import threading
+from bisect import bisect_left
+from collections import Counter as Counts
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from prometheus_client import (
@@ -15,6 +18,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    disable_created_metrics,
     generate_latest,
     multiprocess,
 )
@@ -26,6 +30,7 @@ from restante.sampling.samples import ALL, Figures, Measure
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+disable_created_metrics()
 _OURS = CollectorRegistry()
 _LENGTHS_MS = (5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000, 86_400_000)
 _LENGTHS_SECONDS = (0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
@@ -46,6 +51,11 @@ COUNTERS = {
     What.ATTEMPT_FAILED: _counter("attempts_failed_total", "Attempts that failed.", "cause"),
     What.QUARANTINED: _counter("quarantined_total", "Events put into quarantine.", "reason"),
     What.STALE_SETTLE: _counter("stale_settles_total", "Settles refused.", "verb", "reason"),
+}
+BOUNDS: dict[str, tuple[float, ...]] = {
+    What.DELIVERED_MS.value: _LENGTHS_MS,
+    What.COMPLETED_SECONDS.value: _LENGTHS_SECONDS,
+    "request": _REQUESTS_SECONDS,
 }
 HISTOGRAMS = {
     What.DELIVERED_MS: Histogram(
@@ -100,33 +110,79 @@ class _Sampled(Collector):
                 yield GaugeMetricFamily(measure.value, says, self._figures[ALL, measure])
 
 
+class _Lengths:
+    """Lengths summed up by the buckets of a histogram."""
+
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, lengths: Sequence[float]) -> None:
+        for length in lengths:
+            self.counts[bisect_left(self._bounds, length)] += 1
+        self.total += sum(lengths)
+
+    def carry_into(self, histogram: Histogram) -> None:
+        """Add to a histogram of the same buckets, which has no public way for more than one at once."""
+        histogram._sum.inc(self.total)  # noqa: SLF001 - see above
+        for bucket, count in zip(histogram._buckets, self.counts, strict=True):  # noqa: SLF001 - see above
+            if count:
+                bucket.inc(count)
+
+
 class Metrics:
     """The figures of this process, and how they are shown together with those of its neighbours.
 
-    `figures`: the last sample. `expired_leases`: how many this process has ended.
+    What happens is summed up in memory, and `flush` carries the sums into the shared files: a
+    request pays for neither. `figures`: the last sample.
     """
 
     def __init__(self) -> None:
         self.figures: Figures = {}
-        self.expired_leases = 0.0
+        self.expired_leases = 0
+        self._lock = threading.Lock()
+        self._counts: Counts[tuple[What, tuple[str, ...]]] = Counts()
+        self._lengths: dict[tuple[str, ...], _Lengths] = {}
 
-    def observe(self, observations: Iterable[Observation]) -> None:
+    def observe(self, observations: Sequence[Observation]) -> None:
         """Count what verbs have noticed (observations.ON_OBSERVED)."""
-        for what, amount, labels in observations:
-            if what in HISTOGRAMS:
-                HISTOGRAMS[what].observe(amount)
-            else:
-                counter = COUNTERS[what]
-                (counter.labels(*labels) if labels else counter).inc(amount)
-                if what is What.LEASE_EXPIRED:
-                    self.expired_leases += amount
+        with self._lock:
+            for what, labels, times, lengths in observations:
+                if lengths:
+                    self._lengths_of(what.value).add(lengths)
+                else:
+                    self._counts[what, labels] += times
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that has been answered."""
-        REQUESTS.labels(method, route, str(status)).observe(seconds)
+        with self._lock:
+            self._lengths_of("request", method, route, str(status)).add((seconds,))
+
+    def flush(self) -> None:
+        """Carry the sums over."""
+        with self._lock:
+            counts, self._counts = self._counts, Counts()
+            lengths, self._lengths = self._lengths, {}
+        for (what, labels), times in counts.items():
+            (COUNTERS[what].labels(*labels) if labels else COUNTERS[what]).inc(times)
+            if what is What.LEASE_EXPIRED:
+                self.expired_leases += times
+        for (name, *labels_of), some in lengths.items():
+            some.carry_into(REQUESTS.labels(*labels_of) if labels_of else HISTOGRAMS[What(name)])
+
+    def _lengths_of(self, name: str, *labels: str) -> _Lengths:
+        found = self._lengths.get((name, *labels))
+        if found is None:
+            bounds = BOUNDS["request" if labels else name]
+            found = self._lengths[name, *labels] = _Lengths(bounds)
+        return found
 
     def render(self) -> bytes:
-        """The text of /metrics."""
+        """The text of /metrics; what other processes have not carried over yet comes next time."""
+        self.flush()
         registry = CollectorRegistry()
         registry.register(_Sampled(self.figures))
         if folder := os.environ.get(FOLDER):

@@ -24,7 +24,7 @@ from workers.watermark import Watermark
 
 log = logging.getLogger("restante.workers")
 
-SLOTS = 4
+SLOTS = 8
 READ_TIMEOUT_SECONDS = 10
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, update
@@ -15,6 +15,7 @@ from restante.inbox.envelope import instant
 from restante.inbox.fencing import Held, archived
 from restante.inbox.lifecycle import STATUS_OF, Gate
 from restante.inbox.orders import Ack, Answer
+from restante.observations import What, observe
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, event_content
@@ -59,6 +60,11 @@ def complete(
     ]
     if with_result:
         session.connection().execute(_KEEP_RESULT, with_result)
+    second = timedelta(seconds=1)
+    delivered = [(held.now - row.available_at) / second for _, row in acked]
+    worked = [(held.now - row.first_claimed_at) / second for _, row in acked]
+    observe(session, What.DELIVERED_MS, lengths=[1000 * length for length in delivered])
+    observe(session, What.COMPLETED_SECONDS, lengths=worked)
     keyed = [row for _, row in acked if row.key_hash is not None]
     for row in sorted(keyed, key=lambda row: row.sequence_number):
         ending.leave_key(session, row, held.keys)

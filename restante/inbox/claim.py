@@ -20,6 +20,7 @@ from restante.inbox.claim_id import ClaimId, claimed_json, is_known, keep, live_
 from restante.inbox.lifecycle import Gate
 from restante.inbox.look import COUNTED, Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES
+from restante.observations import What, observe
 from restante.storage.clock import offset, utc_now
 from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, event_content
@@ -68,6 +69,8 @@ def claim(session: Session, agent: Principal, request: ClaimRequest) -> Claimed:
         session, agent.id, seen, min(request.limit, seen.max_in_flight - seen.in_flight)
     )
     if not rows:
+        if seen.claimable():
+            observe(session, What.CLAIMED_NOTHING)
         return _answer(seen, claim_id, [])
     events = _lease(session, agent.id, rows, now, request, claim_id)
     if request.claim_id is not None:
@@ -127,6 +130,11 @@ def _lease(
     claim_id: ClaimId,
 ) -> list[bytes]:
     """Put the locked rows under a lease → the events as JSON, in the order of `rows`."""
+    again = sum(row.claim_generation > 0 for row in rows)
+    if again < len(rows):
+        observe(session, What.CLAIMED, "first", times=len(rows) - again)
+    if again:
+        observe(session, What.CLAIMED, "again", times=again)
     ends = now + timedelta(seconds=request.lease_seconds)
     numbers = [row.sequence_number for row in rows]
     _CLAIM.run(

@@ -145,6 +145,8 @@ _LOCK_TO_ACK = Statement(
         agent_inbox.c.fence_base,
         agent_inbox.c.final_at,
         agent_inbox.c.cancel_requested,
+        agent_inbox.c.available_at,
+        agent_inbox.c.first_claimed_at,
         utc_now().label("now"),
     ).with_for_update(nowait=True)
 )

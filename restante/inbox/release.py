@@ -17,6 +17,7 @@ from restante.inbox.history import Kind
 from restante.inbox.lifecycle import STATUS_OF, ClaimEnd, Gate
 from restante.inbox.orders import Answer, Reject, Release
 from restante.inbox.rules import rules
+from restante.observations import What, observe
 from restante.storage.ids import Prefix, encode_id
 
 
@@ -51,6 +52,7 @@ def reject(session: Session, agent: Principal, held: Held, order: Reject, row: A
     )
     if row.cancel_requested:
         return _told(row, ending.cancel(session, row, held.now, held.keys))
+    observe(session, What.ATTEMPT_FAILED, "rejected")
     failure = Failure("rejected", order.reason, Outcome.FAILED)
     return _told(
         row, ending.quarantine(session, row, failure, held.now, held.keys, reason="rejected")

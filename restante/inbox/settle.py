@@ -12,13 +12,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from restante.errors import RestanteError
+from restante.errors import RestanteError, StaleClaim
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox import ack, release, renew
 from restante.inbox.fencing import hold, refusal
 from restante.inbox.lifecycle import Gate
 from restante.inbox.orders import Ack, Answer, Order, Reject, Release, Renew
+from restante.observations import What, observe_refusal
 from restante.storage.tables.events import agent_inbox
 
 
@@ -49,6 +50,9 @@ def settle_many(
         refused = refusal(session, agent, held, order.event_id, order.claim_generation)
         if refused is not None:
             repeated = ack.repeated(session, agent, held, order) if isinstance(order, Ack) else None
+            if repeated is None and isinstance(refused, StaleClaim):
+                reason = refused.members["reason"]
+                observe_refusal(session, What.STALE_SETTLE, type(order).__name__.lower(), reason)
             outcomes.append(repeated or refused)
             continue
         row = held.rows[order.event_id]

@@ -19,6 +19,7 @@ from restante.inbox.history import Kind
 from restante.inbox.lifecycle import Gate
 from restante.inbox.place import lock_inboxes, place
 from restante.inbox.publication import Arrival
+from restante.observations import What, observe
 from restante.storage.clock import database_now
 from restante.storage.tables.events import agent_inbox, scheduled_event
 from restante.storage.transaction import is_held
@@ -183,6 +184,7 @@ def _end(session: Session, row: Any, now: datetime, keys: ending.Keys) -> None:
     """What a locked row's timer was for."""
     gate = Gate(row.gate)
     if gate is Gate.CLAIMED:
+        observe(session, What.LEASE_EXPIRED)
         history.note(
             session,
             row.event_id,
