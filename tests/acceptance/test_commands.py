@@ -159,6 +159,7 @@ def test_commands_work_beside_a_running_serve(
         assert command.run("serve", "--workers", "2").returncode == 1
 
 
+@pytest.mark.timeout(300)
 def test_a_restored_backup_is_not_served_until_told_so(
     tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
@@ -173,8 +174,7 @@ def test_a_restored_backup_is_not_served_until_told_so(
         source.backup(backup)
     source.close()
     backup.close()
-    served = serve(url, settings=settings)
-    served.stop()
+    serve(url, settings=settings).kill()
     for file in tmp_path.glob("mail.db*"):
         file.unlink()
     shutil.copy(tmp_path / "b", tmp_path / "mail.db")
@@ -184,7 +184,7 @@ def test_a_restored_backup_is_not_served_until_told_so(
     assert command.run("doctor").returncode == 1
     restored = command.json("db", "restored")
     assert restored["inboxes"] == 1
-    serve(url, settings=settings).stop()
+    serve(url, settings=settings)
 
 
 def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> None:
