@@ -37,8 +37,6 @@ class FakeInbox:
         self.keys: dict[str, tuple[str, dict[str, Any]]] = {}
         self.rung: Callable[[], None] = lambda: None
 
-    # what tests do
-
     def publish(self, payload: Any = None, **members: Any) -> str:
         with self.lock:
             self.head += 1
@@ -70,8 +68,6 @@ class FakeInbox:
     def count(self, ending: str) -> int:
         """Requests whose path ends so."""
         return sum(1 for _, path, _, _ in list(self.requests) if path.endswith(ending))
-
-    # what a server does
 
     def handle(
         self, method: str, path: str, query: str, headers: dict[str, str], content: bytes
@@ -147,7 +143,7 @@ class FakeInbox:
                         "recipient_id": recipient,
                         "sequence_number": self.head,
                         "status": "pending",
-                        "reachability": {"mode": "away", "last_seen_at": None, "pending": 1},
+                        "reachability": {"mode": "away", "pending": 1},
                     }
                 )
         self.keys[key] = (text, {"events": made})

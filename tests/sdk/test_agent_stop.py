@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -85,17 +86,18 @@ def test_a_second_stop_gives_back_what_is_held(server: FakeServer, tmp_path: Pat
 
 
 def test_a_handler_that_will_not_stop_is_left_and_its_lease_given_back(
-    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: FakeServer, tmp_path: Path
 ) -> None:
     inbox, begun, never = server.inbox, Event(), Event()
     event_id = inbox.publish()
-    monkeypatch.setattr("restante_agent.runtime.session.LAST_SECONDS", 0.2)
 
     def handle(delivery: Delivery) -> None:
         begun.set()
         never.wait(30)
 
-    with running(make(server, handle, tmp_path, drain_seconds=0.1)) as run:
+    agent = make(server, handle, tmp_path, drain_seconds=0.1)
+    agent._plan = replace(agent._plan, last_seconds=0.2)
+    with running(agent) as run:
         assert begun.wait(10)
         run.stop()
         assert inbox.rows[event_id].status == "pending"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from restante_agent.agent import Agent
+from restante_agent.async_agent import AsyncAgent
 from restante_agent.async_client import AsyncClient
 from restante_agent.client import Client
 from restante_agent.errors import (
@@ -62,6 +63,7 @@ __all__ = [
     "Ack",
     "Agent",
     "ApiError",
+    "AsyncAgent",
     "AsyncClient",
     "AttemptFailed",
     "BadRequest",

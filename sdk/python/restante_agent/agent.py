@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from threading import Thread, current_thread, main_thread
-from types import FrameType
 
 from restante_agent.client import Client
 from restante_agent.errors import ConfigurationError
 from restante_agent.runtime.board import Board, Summary
 from restante_agent.runtime.clock import Clock, SystemClock
 from restante_agent.runtime.consumer import consumer_name
-from restante_agent.runtime.inquiry import Inquiry, Recovery
+from restante_agent.runtime.inquiry import Inquiry
 from restante_agent.runtime.places import state_directory
+from restante_agent.runtime.plan import Plan, Recovery
 from restante_agent.runtime.record import Record
 from restante_agent.runtime.session import Handler, Session
+from restante_agent.runtime.stop_signals import stop_signals
 
 
 class Agent:
@@ -35,7 +34,8 @@ class Agent:
     `lease_seconds`: how long an event is taken for; renewed in the background, so it need not
     cover the work, only outages. `drain_seconds`: what handlers get to finish after a stop.
     `recovery(problem, state)` is called after a 410, before work goes on. `state_dir`: where the
-    record of finished events is kept, by default in the user's state directory.
+    record of finished events is kept, by default in the user's state directory. `consumer`: the
+    name under which events are held, by default one per host and process.
     """
 
     def __init__(
@@ -54,14 +54,15 @@ class Agent:
         clock: Clock | None = None,
         random: Random | None = None,
     ) -> None:
-        if not 1 <= concurrency <= 1000:
-            raise ConfigurationError("concurrency must be between 1 and 1000")
-        if not 1 <= lease_seconds <= 43_200:
-            raise ConfigurationError("lease_seconds must be between 1 and 43200")
-        self._client, self._handler = client, handler
-        self._concurrency, self._lease_seconds = concurrency, lease_seconds
-        self._projects, self._consumer = projects, consumer
-        self._drain_seconds, self._recovery, self._stream = drain_seconds, recovery, stream
+        self._client, self._handler, self._consumer = client, handler, consumer
+        self._plan = Plan(
+            concurrency=concurrency,
+            lease_seconds=lease_seconds,
+            projects=projects,
+            drain_seconds=drain_seconds,
+            recovery=recovery,
+            stream=stream,
+        )
         self._clock = clock or SystemClock()
         self._random = random or Random()  # noqa: S311 - spreads waits, guards nothing
         self.state_dir = state_directory(client.core.base_url, client.agent_id, state_dir)
@@ -83,8 +84,19 @@ class Agent:
             try:
                 if self._stopped_early:
                     board.stop()
-                with _signals(self.stop, wanted=handle_signals):
-                    return self._session(board, record, consumer).run(until_empty=until_empty)
+                plan = replace(self._plan, until_empty=until_empty)
+                inquiry = Inquiry(self._client.core, board, record, consumer=consumer, plan=plan)
+                session = Session(
+                    self._client,
+                    self._handler,
+                    board=board,
+                    record=record,
+                    inquiry=inquiry,
+                    consumer=consumer,
+                    plan=plan,
+                )
+                with stop_signals(self.stop, wanted=handle_signals):
+                    return session.run()
             finally:
                 self._board, self._stopped_early = None, False
                 record.close()
@@ -96,44 +108,3 @@ class Agent:
             self._stopped_early = True
         else:
             board.stop()
-
-    def _session(self, board: Board, record: Record, consumer: str) -> Session:
-        inquiry = Inquiry(
-            self._client,
-            board,
-            record,
-            consumer=consumer,
-            lease_seconds=self._lease_seconds,
-            projects=self._projects,
-            recovery=self._recovery,
-        )
-        return Session(
-            self._client,
-            self._handler,
-            board=board,
-            record=record,
-            inquiry=inquiry,
-            consumer=consumer,
-            concurrency=self._concurrency,
-            lease_seconds=self._lease_seconds,
-            drain_seconds=self._drain_seconds,
-            stream=self._stream,
-        )
-
-
-@contextmanager
-def _signals(stop: Callable[[], None], *, wanted: bool) -> Iterator[None]:
-    if not wanted or current_thread() is not main_thread():
-        yield
-        return
-
-    def received(number: int, frame: FrameType | None) -> None:
-        # In a thread of its own: the one interrupted may hold the lock that stop() needs.
-        Thread(target=stop, daemon=True).start()
-
-    before = {n: signal.signal(n, received) for n in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

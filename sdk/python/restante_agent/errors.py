@@ -257,3 +257,7 @@ class Overloaded(ServerFailure):
 
 class OutcomeUnknown(ServerFailure):
     """503: the server lost its database during COMMIT. Repeat with the same key to learn."""
+
+
+# What passes by itself: the same call may be made again later. Anything else needs somebody.
+PASSING = (Unreachable, ServerFailure, RateLimited, UnexpectedAnswer)

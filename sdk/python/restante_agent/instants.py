@@ -17,4 +17,4 @@ def render(instant: datetime) -> str:
     """An aware datetime as RFC 3339 with six decimals and ``Z``; naive ones are refused."""
     if instant.tzinfo is None:
         raise ValueError("an instant needs a time zone; use datetime.now(timezone.utc)")
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return instant.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

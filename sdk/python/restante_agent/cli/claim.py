@@ -15,7 +15,7 @@ from restante_agent.cli.screen import events, say, write_json
 @click.option("--project", "projects", multiple=True, envvar="RESTANTE_PROJECT", show_envvar=True)
 @click.option("--consumer", help="A name for this holder.")
 @click.option("--claim-id", help="Repeat a claim whose answer was lost.")
-@click.option("--wait", "wait_seconds", type=float, help="Seconds (at most 30) to wait for events.")
+@click.option("--wait", "wait_seconds", type=int, help="Seconds (at most 30) to wait for events.")
 def claim(
     connection: Connection,
     /,
@@ -25,7 +25,7 @@ def claim(
     projects: tuple[str, ...],
     consumer: str | None,
     claim_id: str | None,
-    wait_seconds: float | None,
+    wait_seconds: int | None,
 ) -> None:
     """Take events under a lease."""
     with connection.client() as client:

@@ -33,7 +33,8 @@ def say(text: str) -> None:
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """A plain table as wide as the terminal; when piped, as wide as it needs to be."""
-    grid = Table(box=None, pad_edge=False, header_style="bold")
+    columns = list(columns)
+    grid = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for column in columns:
         grid.add_column(column, overflow="fold")
     for row in rows:

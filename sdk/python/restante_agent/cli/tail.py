@@ -66,7 +66,7 @@ class Reader:
         self._epoch: str | None = None
         self._projects, self._status = projects or None, "open" if only_open else None
 
-    def next(self, *, limit: int, wait_seconds: float | None = None) -> Page:
+    def next(self, *, limit: int, wait_seconds: int | None = None) -> Page:
         try:
             page = self._client.read(
                 self._cursor,

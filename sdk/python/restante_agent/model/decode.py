@@ -22,13 +22,18 @@ T = TypeVar("T")
 Reader = Callable[[Any], Any]
 
 
-def decode(kind: type[T], members: Any) -> T:
-    """One dataclass from one JSON object. A field called ``raw`` receives the whole object."""
+def decode(kind: type[T], members: Any, extra: Mapping[str, Any] | None = None) -> T:
+    """One dataclass from one JSON object. A field called ``raw`` receives the whole object.
+
+    `extra` are values that come from elsewhere, not from the object.
+    """
     if not isinstance(members, Mapping):
         raise UnexpectedAnswer(f"{kind.__name__}: an object was expected, not {_name(members)}")
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(extra or {})
     target: Any = kind
     for name, (read, required) in _readers(target).items():
+        if name in values:
+            continue
         if name == "raw":
             values[name] = members
         elif name in members:

@@ -9,12 +9,12 @@ from random import Random
 from threading import Condition
 
 from restante_agent.errors import RestanteError
+from restante_agent.runtime.bell import Bell
 from restante_agent.runtime.clock import Clock
 from restante_agent.runtime.delivery import StopReason
 from restante_agent.runtime.leases import Leases
 from restante_agent.runtime.pacing import Pacing
 from restante_agent.runtime.record import Position
-from restante_agent.runtime.work import End
 
 log = logging.getLogger("restante_agent")
 
@@ -36,11 +36,11 @@ class Summary:
 
 @dataclass(slots=True)
 class Board:
-    """Hold `changed` to read or write any member; `notify` it after a change."""
+    """Hold `changed` to read or write any member; `notify_all` it after a change."""
 
     clock: Clock
     random: Random
-    changed: Condition = field(default_factory=Condition)
+    changed: Condition | Bell = field(default_factory=Condition)
     pacing: Pacing = field(init=False)
     leases: Leases = field(init=False)
     counts: Counter[str] = field(default_factory=Counter)
@@ -72,12 +72,14 @@ class Board:
             self.changed.notify_all()
         self.stop()
 
+    def wait(self, seconds: float | None) -> None:
+        """For threads, holding `changed`: until it is notified, or the time is over."""
+        if isinstance(self.changed, Condition):
+            self.clock.wait(self.changed, seconds)
+
     def note_head(self, position: Position) -> None:
         with self.changed:
             self.seen_head = position
-
-    def ended(self, end: End) -> None:
-        self.counts[end.value] += 1
 
     def tell_all(self, reason: StopReason) -> None:
         with self.changed:

@@ -65,6 +65,11 @@ class Delivery:
         self.stop_seen = self.stop_seen or self.stop_reason is not None
         return self.stop_reason is not None
 
+    @property
+    def must_stop(self) -> bool:
+        """For the runner: not even a settle is to be tried again (after a cancel, an ack is)."""
+        return self.stop_reason not in (None, StopReason.CANCEL_REQUESTED)
+
     def wait_stopped(self, timeout_seconds: float | None = None) -> bool:
         """Wait until the work is to stop; False when the time was over first."""
         self._flag.wait(timeout_seconds)

@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
 
-from restante_agent.client import Client
 from restante_agent.errors import (
+    PASSING,
     CursorGone,
     NotFound,
-    RateLimited,
-    ServerFailure,
     StaleClaim,
     UnexpectedAnswer,
-    Unreachable,
 )
-from restante_agent.model.inbox import Claim, State
+from restante_agent.model.inbox import Claim, Held, State, Stats
 from restante_agent.model.settle import FailureOutcome
 from restante_agent.runtime.board import Board
 from restante_agent.runtime.outcome import failed
+from restante_agent.runtime.plan import Plan
 from restante_agent.runtime.record import Position, Record
+from restante_agent.runtime.script import Script
+from restante_agent.wire import inbox_calls, settle_calls
 from restante_agent.wire.call import new_key
-from restante_agent.wire.retry import NO_RETRY
+from restante_agent.wire.core import Core
 
 log = logging.getLogger("restante_agent")
 
-# What passes: come back later with the same claim_id. Anything else ends the run.
-PASSING = (Unreachable, ServerFailure, RateLimited, UnexpectedAnswer)
 HEAD_AGE_SECONDS = 600.0
-
-Recovery = Callable[[CursorGone, State | None], None]
 
 
 class Inquiry:
-    """Asks the server for work. Not thread-safe: one thread asks."""
+    """Asks the server for work, as scripts that either runner plays. One at a time asks.
+
+    Its calls are to be made without the client's own retries: `pacing` says when to ask again.
+    """
 
     def __init__(
         self,
-        client: Client,
+        core: Core,
         board: Board,
         record: Record,
         *,
         consumer: str,
-        lease_seconds: int,
-        projects: Sequence[str] | None,
-        recovery: Recovery | None,
+        plan: Plan,
     ) -> None:
-        self._client = client.with_options(retry=NO_RETRY)
+        self._core = core
         self._board, self._record = board, record
-        self._consumer, self._lease_seconds = consumer, lease_seconds
-        self._projects, self._recovery = projects, recovery
+        self._consumer, self._plan = consumer, plan
         self._position = record.position()
         self._gone: CursorGone | None = None
         self._claim_id: str | None = None
@@ -61,17 +56,17 @@ class Inquiry:
         """Whether a claim was sent whose answer never came."""
         return self._claim_id is not None
 
-    def claim(self, limit: int) -> Claim | None:
+    def claim(self, limit: int) -> Script[Claim | None]:
         """Up to `limit` events; None when nothing came of it and `pacing` knows when to come again."""
         with self._board.changed:
             self._board.pacing.asking()
         try:
             if not self._leftovers_settled:
-                self._settle_leftovers()
+                yield from self._settle_leftovers()
             if self._gone is not None:
-                self._recover(self._gone)
-            self._look_at_head()
-            return self._ask(limit)
+                yield from self._recover(self._gone)
+            yield from self._look_at_head()
+            return (yield from self._ask(limit))
         except CursorGone as gone:
             lost = gone.lost or {}
             log.warning(
@@ -89,15 +84,16 @@ class Inquiry:
                 self._board.pacing.failed(error, now=self._board.clock.monotonic())
         return None
 
-    def _ask(self, limit: int) -> Claim:
+    def _ask(self, limit: int) -> Script[Claim]:
         self._claim_id = self._claim_id or new_key()
         head, position = self._board.seen_head, self._position
-        claim = self._client.claim(
+        claim: Claim = yield inbox_calls.claim(
+            self._core,
             limit=limit,
-            lease_seconds=self._lease_seconds,
+            lease_seconds=self._plan.lease_seconds,
             consumer=self._consumer,
             claim_id=self._claim_id,
-            projects=self._projects,
+            projects=self._plan.projects,
             after_cursor=position.cursor if position else None,
             epoch=position.epoch if position else None,
         )
@@ -106,26 +102,30 @@ class Inquiry:
             now = self._board.clock.monotonic()
             self._board.pacing.answered(claim, asked=limit, now=now)
         nothing = not claim.events and not claim.claimable and not claim.reason and not claim.spent
-        if nothing and head is not None and head != position and self._projects is None:
+        if nothing and head is not None and head != position and self._plan.projects is None:
             # All up to this head was settled or is under somebody's lease: read, and safe.
             self._record.move(head)
             self._position = head
         return claim
 
-    def _settle_leftovers(self) -> None:
+    def _settle_leftovers(self) -> Script[None]:
         """What an earlier process of this name held when it was killed.
 
         It may have been begun, so the attempt counts: an event that kills its worker must end in
         quarantine, not come for ever. What the record knows as finished is acked.
         """
-        for event in self._client.claims(consumer=self._consumer).events:
+        held: Held = yield inbox_calls.claims(self._core, consumer=self._consumer)
+        for event in held.events:
             known = self._record.find(event.event_id)
             try:
                 if known is not None:
-                    self._client.ack(event.event_id, event.claim_generation, result=known.result)
+                    yield settle_calls.ack(
+                        self._core, event.event_id, event.claim_generation, result=known.result
+                    )
                 else:
                     message = f"consumer {self._consumer} ended while it held the event"
-                    self._client.release(
+                    yield settle_calls.release(
+                        self._core,
                         event.event_id,
                         event.claim_generation,
                         error=failed("consumer_lost", message, FailureOutcome.UNKNOWN),
@@ -135,16 +135,16 @@ class Inquiry:
             log.info("leftover event_id=%s known=%s", event.event_id, known is not None)
         self._leftovers_settled = True
 
-    def _recover(self, gone: CursorGone) -> None:
+    def _recover(self, gone: CursorGone) -> Script[None]:
         """Contract 9: fetch the state once, go on from there, never repeat the old cursor."""
         state: State | None = None
         if gone.state_url is not None:
             try:
-                state = self._client.state(gone.state_url)
+                state = yield inbox_calls.state(self._core, gone.state_url)
             except (NotFound, UnexpectedAnswer):
                 log.info("no-state url=%s", gone.state_url)
-        if self._recovery is not None:
-            self._recovery(gone, state)
+        if self._plan.recovery is not None:
+            self._plan.recovery(gone, state)
         if state is not None:
             position = Position(state.cursor, state.epoch)
         else:
@@ -152,7 +152,7 @@ class Inquiry:
         self._record.reset(position)
         self._position, self._gone = position, None
 
-    def _look_at_head(self) -> None:
+    def _look_at_head(self) -> Script[None]:
         """Without a stream nobody says how far the inbox is; ask now and then."""
         now = self._board.clock.monotonic()
         with self._board.changed:
@@ -160,5 +160,5 @@ class Inquiry:
         if streaming or now - self._head_asked_at < HEAD_AGE_SECONDS:
             return
         self._head_asked_at = now
-        stats = self._client.stats()
+        stats: Stats = yield inbox_calls.stats(self._core)
         self._board.note_head(Position(stats.head, stats.epoch))

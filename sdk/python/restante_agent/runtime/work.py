@@ -8,13 +8,26 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from random import Random
 from typing import Any
 
-from restante_agent.errors import ApiError, NotFound, RestanteError, StaleClaim
-from restante_agent.model.settle import Ack, Release
+from restante_agent.errors import (
+    PASSING,
+    ApiError,
+    NotFound,
+    RestanteError,
+    StaleClaim,
+    ValidationFailed,
+)
+from restante_agent.model.settle import Ack, Reject, Release
 from restante_agent.runtime.delivery import Delivery, StopReason
 from restante_agent.runtime.outcome import Verb
 from restante_agent.runtime.record import Finished
+from restante_agent.wire import settle_calls
+from restante_agent.wire.call import Call
+from restante_agent.wire.core import Core
+
+PAUSE_CEILING_SECONDS = 5.0
 
 
 class End(StrEnum):
@@ -54,11 +67,32 @@ class Settle:
     verb: Verb
 
 
-Effect = Recall | Handle | Remember | Settle
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Effect: wait so long, or until the lease is lost."""
+
+    seconds: float
+
+
+Effect = Recall | Handle | Remember | Settle | Pause
 Work = Generator[Effect, Any, End]
 
 
-def work(delivery: Delivery) -> Work:
+def settle_call(core: Core, delivery: Delivery, verb: Verb) -> Call[Any]:
+    """The call that tells the server."""
+    event_id, generation = delivery.event.event_id, delivery.generation
+    match verb:
+        case Ack():
+            return settle_calls.ack(core, event_id, generation, result=verb.result)
+        case Release():
+            return settle_calls.release(
+                core, event_id, generation, delay_seconds=verb.delay_seconds, error=verb.error
+            )
+        case Reject():
+            return settle_calls.reject(core, event_id, generation, reason=verb.reason)
+
+
+def work(delivery: Delivery, random: Random) -> Work:
     known = yield Recall()
     verb: Verb | None
     if isinstance(known, Finished):
@@ -70,26 +104,38 @@ def work(delivery: Delivery) -> Work:
         end = _end_of(verb)
         if isinstance(verb, Ack):
             yield Remember(verb.result)
-    try:
-        yield Settle(verb)
-    except (StaleClaim, NotFound):
-        delivery.stop(StopReason.LEASE_LOST)
-        return End.STALE
-    except ApiError as refusal:
-        if not isinstance(verb, Release) or refusal.status != 422:
+    return (yield from _settle(delivery, verb, random)) or end
+
+
+def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect, Any, End | None]:
+    """Until it is done or refused, for as long as the lease is ours; None: done.
+
+    The work is too dear to be lost to a server that is away for a while.
+    """
+    failures = 0
+    while True:
+        try:
+            yield Settle(verb)
+        except (StaleClaim, NotFound):
+            delivery.stop(StopReason.LEASE_LOST)
+            return End.STALE
+        except PASSING as error:
+            named = error.retry_after_seconds if isinstance(error, ApiError) else None
+            ceiling = min(PAUSE_CEILING_SECONDS, 2.0**failures)
+            wait = named * random.uniform(1.0, 1.25) if named else random.uniform(0.1, ceiling)
+            failures += 1
+            yield Pause(wait)
+            if delivery.must_stop:
+                return End.UNSETTLED
+        except ValidationFailed:
+            if verb == Release() or not isinstance(verb, Release):
+                return End.UNSETTLED
+            # Refused for its wording; without it the event still goes back.
+            verb = Release()
+        except RestanteError:
             return End.UNSETTLED
-        yield from _settle_bare(delivery)
-    except RestanteError:
-        return End.UNSETTLED
-    return end
-
-
-def _settle_bare(delivery: Delivery) -> Generator[Effect, Any, None]:
-    # A release is refused only for its wording; without it the event still goes back.
-    try:
-        yield Settle(Release())
-    except RestanteError:
-        delivery.stop(StopReason.LEASE_LOST)
+        else:
+            return None
 
 
 def _end_of(verb: Verb) -> End:

@@ -51,10 +51,8 @@ def reader(kind: type[T], **extra: Callable[[Answer], Any]) -> Callable[[Answer]
     """Reads an answer into `kind`; `extra` fills members from elsewhere than the body."""
 
     def read(answer: Answer) -> T:
-        members = document(answer)
-        if isinstance(members, dict) and extra:
-            members = {**members, **{name: of(answer) for name, of in extra.items()}}
-        return decode(kind, members)
+        more = {name: of(answer) for name, of in extra.items()}
+        return decode(kind, document(answer), more)
 
     return read
 

@@ -20,7 +20,7 @@ def read(
     limit: int | None = None,
     projects: Sequence[str] | None = None,
     status: str | None = None,
-    wait_seconds: float | None = None,
+    wait_seconds: int | None = None,
     epoch: str | None = None,
 ) -> Call[Page]:
     """Events after a cursor, ascending, in any state (``status="open"``: not the final ones).
@@ -48,7 +48,7 @@ def read_if_changed(
     limit: int | None = None,
     projects: Sequence[str] | None = None,
     status: str | None = None,
-    wait_seconds: float | None = None,
+    wait_seconds: int | None = None,
     epoch: str | None = None,
 ) -> Call[Page | None]:
     """As `read`, but None when the page is still the one that carried `etag`."""
@@ -77,7 +77,7 @@ def claim(
     consumer: str | None = None,
     claim_id: str | None = None,
     projects: Sequence[str] | None = None,
-    wait_seconds: float | None = None,
+    wait_seconds: int | None = None,
     after_cursor: int | None = None,
     epoch: str | None = None,
 ) -> Call[Claim]:
