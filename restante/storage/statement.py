@@ -15,6 +15,8 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Select, Table, Update, insert
 from sqlalchemy.orm import Session
 
+from restante.storage.driver import Answer, ask
+
 TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
 
@@ -36,7 +38,9 @@ class Statement:
         connection = session.connection()
         if connection.dialect.name == "sqlite":
             return connection.execute(self._core, dict(values)).all()
-        return [self._row(row) for row in self._send(connection, values).fetchall()]
+        found = self._send(connection, values).rows
+        row = self._row
+        return [row(values_of) for values_of in found]
 
     def first(self, session: Session, values: Values) -> Any | None:
         """The first row, or None."""
@@ -48,33 +52,32 @@ class Statement:
         connection = session.connection()
         if connection.dialect.name == "sqlite":
             return connection.execute(self._core, dict(values)).rowcount
-        return int(self._send(connection, values).rowcount)
+        return self._send(connection, values).met
 
     def made_id(self, session: Session, values: Values) -> int | None:
         """What an UPDATE that met a row gave to LAST_INSERT_ID; None where it met none, and on SQLite."""
         connection = session.connection()
         if connection.dialect.name == "sqlite":
             return None
-        cursor = self._send(connection, values)
-        return int(cursor.lastrowid) if cursor.rowcount else None
+        answer = self._send(connection, values)
+        return answer.made_id if answer.met else None
 
-    def _send(self, connection: Connection, values: Values) -> Any:
+    def _send(self, connection: Connection, values: Values) -> Answer:
         dialect: Any = connection.dialect
         text = self._texts.get(dialect.is_mariadb)
         if text is None:
             text = self._texts[dialect.is_mariadb] = self._compile(dialect)
-        driver = connection.connection.dbapi_connection
-        return _send(
-            connection, text % {name: literal(driver, value) for name, value in values.items()}
-        )
+        driver: Any = connection.connection.dbapi_connection
+        written = {name: literal(driver, value) for name, value in values.items()}
+        return _send(connection, driver, text % written)
 
     def _compile(self, dialect: Dialect) -> str:
         compiled: Any = self._core.compile(dialect=dialect)
         if isinstance(self._core, Select):
             keys = list(self._core.selected_columns.keys())
-            row: Any = namedtuple("Row", keys, rename=True)  # noqa: PYI024 - the names are data
-            self._row = row._make
-        text = compiled.string
+            made: Any = namedtuple  # noqa: PYI024 - the names are data, and no checker knows them
+            self._row = made("Row", keys, rename=True)._make
+        text: str = compiled.string
         for name, bind in compiled.binds.items():
             if bind.expanding:
                 text = text.replace(f"(__[POSTCOMPILE_{name}])", f"%({name})s")
@@ -103,17 +106,17 @@ class Insert:
             connection.execute(insert(self._table), named)
             return
         head = self._head(connection.dialect)
-        driver = connection.connection.dbapi_connection
+        driver: Any = connection.connection.dbapi_connection
         texts: list[str] = []
         length = 0
         for row in rows:
             text = f"({','.join([literal(driver, value) for value in row])})"
             if texts and length + len(text) > TEXT_BYTES:
-                _send(connection, head + ",".join(texts))
+                _send(connection, driver, head + ",".join(texts))
                 texts, length = [], 0
             texts.append(text)
             length += len(text)
-        _send(connection, head + ",".join(texts))
+        _send(connection, driver, head + ",".join(texts))
 
     def _head(self, dialect: Any) -> str:
         head = self._heads.get(dialect.is_mariadb)
@@ -148,14 +151,12 @@ def literal(driver: Any, value: Any) -> str:
     return escaped
 
 
-def _send(connection: Connection, text: str) -> Any:
-    """Execute a text, with the events and the errors of any other statement → the cursor."""
-    cursor = connection.connection.cursor()
+def _send(connection: Connection, driver: Any, text: str) -> Answer:
+    """Ask the server, with the events and the errors of any other statement."""
     try:
-        # what SQLAlchemy asks itself: tests count statements by these events
-        if connection._has_events or connection.engine._has_events:  # noqa: SLF001 - as its own execution does
-            connection.dispatch.before_cursor_execute(connection, cursor, text, (), None, False)
-        cursor.execute(text)
+        # as SQLAlchemy asks itself: tests count statements by these events
+        if connection._has_events or connection.engine._has_events:  # noqa: SLF001
+            connection.dispatch.before_cursor_execute(connection, None, text, (), None, False)
+        return ask(driver, text)
     except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
-        connection._handle_dbapi_exception(error, text, None, cursor, None)  # noqa: SLF001 - as its own execution does
-    return cursor
+        connection._handle_dbapi_exception(error, text, None, None, None)  # noqa: SLF001
