@@ -6,7 +6,6 @@ of this process and of the database's, so both are told.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import orjson
 from sqlalchemy.engine import make_url
 
 from bench import raw
+from bench.load import processor_seconds
 from bench.payloads import payloads
 from restante.identity.agents import create_agent
 from restante.identity.principal import Principal, PrincipalKind, Project
@@ -146,23 +146,11 @@ def measure(sides: dict, batch: int, rounds: int, calls: int, server_pid: int) -
 
 
 def _cost(work: Callable[[int], object], calls: int, server_pid: int) -> Cost:
-    wall, mine, theirs = time.perf_counter(), time.process_time(), server_seconds(server_pid)
+    wall, mine, theirs = time.perf_counter(), time.process_time(), processor_seconds(server_pid)
     for i in range(calls):
         work(i)
     return Cost(
         (time.perf_counter() - wall) * 1e6 / calls,
         (time.process_time() - mine) * 1e6 / calls,
-        (server_seconds(server_pid) - theirs) * 1e6 / calls,
+        (processor_seconds(server_pid) - theirs) * 1e6 / calls,
     )
-
-
-def server_seconds(pid: int) -> float:
-    """Processor time of a process so far, to the nanosecond where the kernel tells it."""
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{task}/schedstat") as file:
-                total += int(file.read().split()[0])
-        except FileNotFoundError:
-            continue
-    return total / 1e9

@@ -53,22 +53,32 @@ def make_tables(connection: Connection, recipients: Sequence[bytes]) -> None:
     with connection.cursor() as cursor:
         for statement in TABLES:
             cursor.execute(statement)
+    if recipients:
+        add_inboxes(connection, recipients)
+
+
+def add_inboxes(connection: Connection, recipients: Sequence[bytes]) -> None:
+    """Empty inboxes."""
+    with connection.cursor() as cursor:
         values = ",".join(f"(x'{recipient.hex()}',0)" for recipient in recipients)
         cursor.execute(f"INSERT INTO raw_inbox VALUES {values}")
     connection.commit()
 
 
-def publish(connection: Connection, recipient: bytes, payloads: Sequence[bytes]) -> None:
-    """Take the next numbers, insert events and payloads, commit."""
+def publish(
+    connection: Connection, recipient: bytes, payloads: Sequence[bytes]
+) -> list[tuple[str, int]]:
+    """Take the next numbers, insert events and payloads, commit → (event id, number) of each."""
     to, count = recipient.hex(), len(payloads)
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE raw_inbox SET head=LAST_INSERT_ID(head+{count}) WHERE recipient_id=x'{to}'"
         )
         first = cursor.lastrowid - count + 1
+        made = [(_event_id(), first + k) for k in range(count)]
         events = ",".join(
-            f"(x'{to}',{first + k},x'{_event_id()}',x'{PROJECT}','bench',{PENDING},0,NOW(6))"
-            for k in range(count)
+            f"(x'{to}',{number},x'{event_id}',x'{PROJECT}','bench',{PENDING},0,NOW(6))"
+            for event_id, number in made
         )
         cursor.execute(
             "INSERT INTO raw_event (recipient_id,sequence_number,event_id,project_id,type,gate,"
@@ -79,6 +89,7 @@ def publish(connection: Connection, recipient: bytes, payloads: Sequence[bytes])
         )
         cursor.execute(f"INSERT INTO raw_payload VALUES {bodies}")
     connection.commit()
+    return made
 
 
 def claim(
