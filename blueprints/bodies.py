@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 
 from flask import Request
 from pydantic import BaseModel, ValidationError
-from werkzeug.exceptions import ClientDisconnected
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
 from blueprints.raw_json import NoObject, read_object
@@ -50,7 +49,7 @@ def read_bytes(request: Request, limit: int) -> bytes:
     kind = environ.get("CONTENT_TYPE", "")
     if kind and kind != "application/json" and not _JSON.fullmatch(kind):
         raise UnsupportedMediaType
-    text = _read(request, length)
+    text = _read(environ, length, limit)
     if not text:
         raise MalformedJson(
             "The body is empty; send a JSON object, {} where there is nothing to say."
@@ -60,14 +59,17 @@ def read_bytes(request: Request, limit: int) -> bytes:
     return text
 
 
-def _read(request: Request, length: int | None) -> bytes:
-    try:
-        if length is None:  # chunked: werkzeug counts
-            return request.get_data(cache=False)
-        text: bytes = request.environ["wsgi.input"].read(length)
-    except ClientDisconnected:
-        text = b""
-    if length is None or len(text) < length:
+def _read(environ: dict[str, Any], length: int | None, limit: int) -> bytes:
+    if length is None:
+        # chunked: the server says where it ends; one that does not has no body for us
+        if not environ.get("wsgi.input_terminated"):
+            return b""
+        text: bytes = environ["wsgi.input"].read(limit + 1)
+        if len(text) > limit:
+            raise BodyTooLarge(f"The body may have {limit} bytes.", limit_bytes=limit)
+        return text
+    text = environ["wsgi.input"].read(length)
+    if len(text) < length:
         raise MalformedJson("The body ended before its Content-Length.")
     return text
 

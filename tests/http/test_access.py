@@ -65,7 +65,9 @@ def body_of(world: World, rule: Rule) -> dict[str, Any] | None:
 
 def test_every_route_states_its_scope_or_why_it_is_open(app: Flask) -> None:
     scoped = routes(app)
-    assert {rule.rule for rule in app.url_map.iter_rules()} - {r.rule for r, _, _ in scoped} == PUBLIC
+    assert {rule.rule for rule in app.url_map.iter_rules()} - {
+        r.rule for r, _, _ in scoped
+    } == PUBLIC
     assert all(access.scopes for _, _, access in scoped)
 
 
@@ -89,7 +91,10 @@ def test_without_a_token_or_with_a_bad_one_every_route_is_401(world: World, alic
         path = address(rule, alice.id, unknown_id("evt"))
         for headers in fields:
             answer = world.client.open(path, method=method, headers=headers)
-            assert (answer.status_code, answer.json["type"]) == (401, "/problems/unauthenticated"), path
+            assert (answer.status_code, answer.json["type"]) == (
+                401,
+                "/problems/unauthenticated",
+            ), path
             assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
 
 
@@ -97,7 +102,10 @@ def test_two_credentials_are_400_everywhere(world: World, alice: Caller) -> None
     for rule, method, _ in routes(world.app):
         path = address(rule, alice.id, unknown_id("evt"))
         answer = alice.call(method, f"{path}?access_token={alice.token}")
-        assert (answer.status_code, answer.json["type"]) == (400, "/problems/ambiguous-credentials"), path
+        assert (answer.status_code, answer.json["type"]) == (
+            400,
+            "/problems/ambiguous-credentials",
+        ), path
 
 
 def test_a_token_with_the_verb_for_no_project_is_403_before_its_body_is_read(world: World) -> None:
@@ -110,12 +118,17 @@ def test_a_token_with_the_verb_for_no_project_is_403_before_its_body_is_read(wor
             if verb in access.scopes:
                 assert answer.status_code not in (401, 403), (method, path)
                 continue
-            assert (answer.status_code, answer.json["type"]) == (403, "/problems/insufficient-scope"), path
+            assert (answer.status_code, answer.json["type"]) == (
+                403,
+                "/problems/insufficient-scope",
+            ), path
             assert answer.json["required_scope"]
             assert 'error="insufficient_scope"' in answer.headers["WWW-Authenticate"]
 
 
-def test_what_is_anothers_answers_like_what_is_absent(world: World, alice: Caller, ci: Caller) -> None:
+def test_what_is_anothers_answers_like_what_is_absent(
+    world: World, alice: Caller, ci: Caller
+) -> None:
     """Agents and events of another tenant, of another agent, unknown ones and what is no id at all."""
     world.tenant("rival", "main")
     rival = world.agent("rival", "alice", verbs("main"))
@@ -147,7 +160,9 @@ def test_what_is_anothers_answers_like_what_is_absent(world: World, alice: Calle
             assert seen(alice, method, path, body) == own, (path, agent_id)
             compared += 1
         if rule.rule.startswith("/api/v1/agents/") and not rule.rule.endswith("/events"):
-            assert seen(ci, method, address(rule, alice.id, unknown_id("evt")), body)["status"] == 404
+            assert (
+                seen(ci, method, address(rule, alice.id, unknown_id("evt")), body)["status"] == 404
+            )
     assert compared > 50
 
 
@@ -169,7 +184,9 @@ def test_a_project_outside_the_token_answers_alike_whether_it_exists_or_not(
         refused = [
             alice.get(f"A/inbox?projects={slug}"),
             alice.post("A/inbox/claim", {"projects": [slug]}),
-            alice.post("events", {"recipients": [alice.id], "project": slug, "payload": {"type": "t"}}),
+            alice.post(
+                "events", {"recipients": [alice.id], "project": slug, "payload": {"type": "t"}}
+            ),
         ]
         assert [answer.status_code for answer in refused] == [403] * 3
         assert all(slug in answer.json["required_scope"] for answer in refused)

@@ -107,7 +107,9 @@ class World:
         self.tenants[name] = self.house.database.run(make)
         return self.tenants[name]
 
-    def agent(self, tenant: str, name: str, grants: list[str], *, scopes: list[str] | None = None) -> Caller:
+    def agent(
+        self, tenant: str, name: str, grants: list[str], *, scopes: list[str] | None = None
+    ) -> Caller:
         """An agent; its token has all that is granted, or the scopes named."""
         made = self.house.database.run(
             lambda s: create_agent(s, self.tenants[tenant], name=name, grants=tuple(grants))
