@@ -1,0 +1,50 @@
+"""What came directly is not rung for again when the table tells of it."""
+
+from __future__ import annotations
+
+from restante.signals.echoes import KEPT_SECONDS, Echoes
+from restante.signals.rings import Ring
+
+ME, OTHER, P = b"m" * 16, b"o" * 16, b"p" * 16
+
+
+def everybody(recipient: bytes) -> bool:
+    return True
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_echo_of_a_ring_is_no_news() -> None:
+    echoes = Echoes(everybody)
+    echoes.heard([Ring(ME, P, 5)])
+    assert echoes.news([Ring(ME, P, 5)]) == []
+    assert echoes.news([Ring(ME, P, 5)]) == [Ring(ME, P, 5)]
+
+
+def test_rings_of_one_name_are_counted() -> None:
+    """A release names no head: another process's must not pass for an echo of ours."""
+    echoes = Echoes(everybody)
+    echoes.heard([Ring(ME, P)])
+    assert echoes.news([Ring(ME, P), Ring(ME, P)]) == [Ring(ME, P)]
+
+
+def test_inboxes_without_listeners_are_no_news_and_take_no_room() -> None:
+    echoes = Echoes(lambda recipient: recipient == ME)
+    echoes.heard([Ring(OTHER, P, n) for n in range(100)])
+    assert echoes.news([Ring(OTHER, P, 200), Ring(ME, P, 1)]) == [Ring(ME, P, 1)]
+    assert not echoes._heard
+    assert not echoes._order
+
+
+def test_an_echo_that_never_comes_is_forgotten() -> None:
+    clock = Clock()
+    echoes = Echoes(everybody, clock=clock)
+    echoes.heard([Ring(ME, P)])
+    clock.now += KEPT_SECONDS + 1
+    assert echoes.news([Ring(ME, P)]) == [Ring(ME, P)]
+    assert not echoes._heard
