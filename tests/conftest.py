@@ -17,7 +17,7 @@ from tests.support.serving import RestanteCommand, Served
 from tests.support.session import KINDS, ServersOfRun, known_url
 
 # Folders whose tests touch no database server: asking for these alone starts none.
-SERVERLESS = ("tests/unit", "tests/sdk")
+SERVERLESS = ("tests/unit", "tests/sdk", "tests/docs")
 
 _servers = pytest.StashKey[ServersOfRun]()
 _served = pytest.StashKey[list[Served]]()
