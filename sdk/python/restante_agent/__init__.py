@@ -52,6 +52,7 @@ from restante_agent.model.settle import (
     Settled,
     Settlement,
 )
+from restante_agent.reader import Reader
 from restante_agent.runtime.board import Summary
 from restante_agent.runtime.delivery import Delivery, Stopped, StopReason
 from restante_agent.runtime.outcome import AttemptFailed
@@ -102,6 +103,7 @@ __all__ = [
     "Published",
     "PublishedEvent",
     "RateLimited",
+    "Reader",
     "Ready",
     "Receipt",
     "RecipientRefused",

@@ -42,9 +42,18 @@ _BY_STATUS: dict[int, type[errors.ApiError]] = {
 }
 
 
-def error_of(status: int, headers: Mapping[str, str], content: bytes) -> errors.ApiError:
+# What a proxy may say of itself; any other 4xx without a problem document is not Restante's.
+_ANYBODYS = (401, 403, 408, 413, 429)
+
+
+def error_of(status: int, headers: Mapping[str, str], content: bytes) -> errors.RestanteError:
     """The typed error for an answer of 400 or above; header names are lower case."""
     members = _document(headers, content)
+    if "type" not in members and status < 500 and status not in _ANYBODYS:
+        kind = headers.get("content-type", "no content type")
+        return errors.UnexpectedAnswer(
+            f"HTTP {status} with {kind} instead of a problem document; is this URL a Restante server?"
+        )
     return error_from_members(
         members,
         status=status,

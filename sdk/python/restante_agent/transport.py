@@ -10,6 +10,7 @@ from restante_agent.errors import TimedOut, Unreachable
 from restante_agent.wire.step import Send
 
 CONNECT_SECONDS = 5.0
+POOL_SECONDS = 30.0  # a runner with many handlers may have more to say than connections
 # Errors that are raised before the first byte of a request can have left.
 _NEVER_SENT = (
     httpx2.ConnectError,
@@ -22,7 +23,7 @@ LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepal
 
 def timeout_of(send: Send) -> httpx2.Timeout:
     return httpx2.Timeout(
-        connect=CONNECT_SECONDS, read=send.read_seconds, write=15.0, pool=CONNECT_SECONDS
+        connect=CONNECT_SECONDS, read=send.read_seconds, write=15.0, pool=POOL_SECONDS
     )
 
 

@@ -47,6 +47,7 @@ class Inquiry:
         self._consumer, self._plan = consumer, plan
         self._position = record.position()
         self._gone: CursorGone | None = None
+        self._gone_in_a_row = 0
         self._claim_id: str | None = None
         self._leftovers_settled = False
         self._head_asked_at = board.clock.monotonic()
@@ -76,8 +77,12 @@ class Inquiry:
                 lost.get("unsettled"),
             )
             self._gone, self._position, self._claim_id = gone, None, None
+            self._gone_in_a_row += 1
             with self._board.changed:
-                self._board.pacing.ring()
+                if self._gone_in_a_row == 1:
+                    self._board.pacing.ring()
+                else:  # gone right after a recovery: no use in hurrying
+                    self._board.pacing.failed(gone, now=self._board.clock.monotonic())
         except PASSING as error:
             log.warning("claim-failed error=%s", error)
             with self._board.changed:
@@ -97,7 +102,7 @@ class Inquiry:
             after_cursor=position.cursor if position else None,
             epoch=position.epoch if position else None,
         )
-        self._claim_id = None
+        self._claim_id, self._gone_in_a_row = None, 0
         with self._board.changed:
             now = self._board.clock.monotonic()
             self._board.pacing.answered(claim, asked=limit, now=now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from urllib.parse import urlencode, urlsplit
 
@@ -90,7 +90,7 @@ class Core:
             if isinstance(reply, Answer):
                 self._note_version(reply)
                 if reply.status < 400:
-                    return replace(reply, retried=retried)
+                    return reply
                 error = error_of(reply.status, reply.headers, reply.content)
                 if rejected is None and _token_refused(error):
                     rejected = str(token)
@@ -188,7 +188,7 @@ def _loss(reply: Reply) -> Unreachable:
     return reply.error
 
 
-def _token_refused(error: ApiError) -> bool:
+def _token_refused(error: RestanteError) -> bool:
     # A signature that does not hold is a 401 too; a new token does not mend it.
     return isinstance(error, Unauthenticated) and not error.slug.startswith("signature-")
 

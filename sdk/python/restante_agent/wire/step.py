@@ -58,17 +58,13 @@ class Authorize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A whole answer. Header names are lower case; the times are the driver's monotonic clock.
-
-    `retried` says that an earlier try of the same call may have happened already.
-    """
+    """A whole answer. Header names are lower case; the times are the driver's monotonic clock."""
 
     status: int
     headers: Mapping[str, str]
     content: bytes = b""
     sent_at: float = 0.0
     received_at: float = 0.0
-    retried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
