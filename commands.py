@@ -37,6 +37,8 @@ from restante.storage.transaction import Database
 from workers.maintain import run_maintenance
 from workers.start import start
 
+PATIENCE_SECONDS = 3600
+BUSY_SECONDS = 10
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -83,7 +85,10 @@ def open_engine(settings: Settings) -> Any:
     """An engine on the database of the settings; for SQLite its folder is made."""
     if settings.embedded:
         settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    engine = make_engine(settings.database_url, slots=settings.database_slots)
+    # a command may wait where a server may not: behind a busy `serve`, and for a long migration
+    engine = make_engine(
+        settings.database_url, read_timeout_seconds=PATIENCE_SECONDS, busy_seconds=BUSY_SECONDS
+    )
     examine(engine).require()
     return engine
 

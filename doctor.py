@@ -49,7 +49,7 @@ class Examination:
             sentence = f"{settings.database_file} is not there yet: run `restante db upgrade`."
             self.findings.append(_refused("database", sentence))
             return
-        engine = make_engine(settings.database_url)
+        engine = make_engine(settings.database_url, busy_seconds=10)
         try:
             self._look(engine, settings, migrations)
         except DBAPIError as error:

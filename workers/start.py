@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from config import PREFIX, Settings, SettingsRefused, is_loopback, load_settings
+from restante.identity.token_keys import TokenKeys
 from restante.storage import incarnation, schema
 from restante.storage.engine import make_engine
 from restante.storage.finding import Level
@@ -54,7 +55,7 @@ def start(
     if settings.embedded:
         settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock_for_serving(settings.database_file)  # goes with the descriptor through exec and fork
-    engine = make_engine(settings.database_url)
+    engine = make_engine(settings.database_url, busy_seconds=10)
     try:
         server = examine(engine)
         server.require()
@@ -69,6 +70,7 @@ def start(
         here = settings.instance, settings.database_url
         incarnation.check_seen(*here, database.run(incarnation.current))
         incarnation.note_seen(*here, database.run(incarnation.advance))
+        database.run(TokenKeys(settings.public_url, settings.secret_keys).check)
         if demo and settings.embedded:
             made = make_demo(database, settings.instance, settings.public_url)
             if made is not None:

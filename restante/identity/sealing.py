@@ -17,7 +17,7 @@ _NONCE_BYTES = 12
 
 
 class SealBroken(RestanteError):
-    """What the database keeps sealed does not open with this RESTANTE_SECRET_KEY or the previous one."""
+    """Sealed with another RESTANTE_SECRET_KEY: set that one, or as RESTANTE_SECRET_KEY_PREVIOUS."""
 
 
 class Sealer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from joserfc.jwk import OKPKey
@@ -63,6 +63,10 @@ class TokenKeys:
         )
         return Issued(token, LIFETIME_SECONDS, made)
 
+    def check(self, session: Session) -> None:
+        """Have a key to sign with; SealBroken where there is one that our secret keys do not open."""
+        self._signing_key(session, database_now(session))
+
     def verifying(self, session: Session) -> Mapping[str, OKPKey]:
         """The public keys whose tokens are taken now, by key id."""
         rows = self._live(session, database_now(session))
@@ -92,7 +96,7 @@ class TokenKeys:
         if row is None:
             # of several processes that start at once one makes it; the others wait here and find it
             session.connection().execute(select(incarnation.c.incarnation_id).with_for_update())
-            row = _newest(session, now + timedelta(seconds=1))
+            row = _newest(session, now)
         if row is None:
             return self._make(session, now)
         kid, sealed = row

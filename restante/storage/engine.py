@@ -20,14 +20,17 @@ SLOT_WAIT_SECONDS = 1
 _CONVERSIONS = {**conversions, FIELD_TYPE.DATETIME: datetime.fromisoformat}
 
 
-def make_engine(url: str, *, slots: int = 10, read_timeout_seconds: int = 30) -> Engine:
+def make_engine(
+    url: str, *, slots: int = 10, read_timeout_seconds: int = 30, busy_seconds: float = 0.05
+) -> Engine:
     """An engine on `url` with at most `slots` connections.
 
-    `mysql://` and `mariadb://` are driven by PyMySQL (cooperative under gevent).
+    `mysql://` and `mariadb://` are driven by PyMySQL (cooperative under gevent). `busy_seconds`: how
+    long SQLite waits for its turn; a wait in there stops the whole process, so it is short in a server.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        return _sqlite(url)
+        return _sqlite(url, busy_seconds)
     parsed = parsed.set(drivername="mysql+pymysql").update_query_dict({"charset": "utf8mb4"})
     engine = create_engine(
         parsed,
@@ -62,8 +65,8 @@ def make_engine(url: str, *, slots: int = 10, read_timeout_seconds: int = 30) ->
     return engine
 
 
-def _sqlite(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": 0.05, "check_same_thread": False})
+def _sqlite(url: str, busy_seconds: float) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": busy_seconds, "check_same_thread": False})
     engine.dialect.insert_returning = False
     engine.dialect.delete_returning = False
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, inspect, text
 
 from restante.errors import Overloaded, RestanteError
 
-LOCK_SECONDS = 60
+LOCK_SECONDS = 25
 
 
 class SchemaTooOld(RestanteError):
@@ -75,7 +75,7 @@ def _alone(engine: Engine) -> Iterator[None]:
         name = text("CONCAT('restante-upgrade-', LEFT(SHA2(DATABASE(), 256), 32))")
         if not connection.execute(text(f"SELECT GET_LOCK({name}, {LOCK_SECONDS})")).scalar():
             raise Overloaded(
-                "Another `restante db upgrade` has been at work for a minute: wait for it."
+                "Another `restante db upgrade` is at work: wait for it."
             )
         try:
             yield

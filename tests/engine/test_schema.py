@@ -10,6 +10,7 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy.exc import OperationalError
 
 from restante.errors import UnsupportedDatabase
 from restante.storage import schema
@@ -82,3 +83,19 @@ def test_files_of_migrations_are_named_after_their_revisions() -> None:
     for known in script.walk_revisions():
         assert known.revision == Path(known.path).name.partition("_")[0]
         assert len(known.revision) == 4
+
+
+def test_a_command_waits_for_its_turn_behind_a_busy_serve(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'mail.db'}"
+    busy, patient, hasty = (make_engine(url, busy_seconds=n) for n in (0.05, 10, 0.05))
+    schema.upgrade(busy, MIGRATIONS)
+    with ThreadPoolExecutor(1) as pool:
+        with busy.begin():  # BEGIN IMMEDIATE: the writers' lock
+            with pytest.raises(OperationalError, match="locked"):
+                schema.revision(hasty)
+            asked = pool.submit(schema.revision, patient)
+            with pytest.raises(TimeoutError):
+                asked.result(timeout=0.2)
+        assert asked.result(timeout=10) == schema.newest(MIGRATIONS)
+    for engine in (busy, patient, hasty):
+        engine.dispose()

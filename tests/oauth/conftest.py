@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from flask import Flask, Response, jsonify, request
 from flask.testing import FlaskClient
+from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
 import extensions
@@ -21,7 +22,7 @@ from restante.identity.projects import create_project
 from restante.identity.services import create_service
 from restante.identity.tenants import create_tenant
 from restante.storage.ids import Prefix, encode_id
-from tests.support.databases import TestDatabase
+from tests.support.databases import TestDatabase, empty_tables
 from tests.support.serving import SECRET_KEY
 
 ISSUER = "https://mail.example"
@@ -110,6 +111,14 @@ def make_app(database: TestDatabase) -> Flask:
         return jsonify(id=caller.public_id, scopes=sorted(map(str, caller.scopes)))
 
     return app
+
+
+@pytest.fixture
+def sqlite_database(tables_on: Callable[[str], tuple[str, Engine]]) -> TestDatabase:
+    """For what does not depend on the database."""
+    url, engine = tables_on("sqlite")
+    empty_tables(engine)
+    return TestDatabase("sqlite", url, engine)
 
 
 @pytest.fixture

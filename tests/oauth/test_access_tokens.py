@@ -24,8 +24,15 @@ from tests.oauth.forging import (
     signed,
     with_header,
 )
+from tests.support.databases import TestDatabase
 
 LEEWAY_SECONDS = 30
+
+
+@pytest.fixture
+def database(sqlite_database: TestDatabase) -> TestDatabase:
+    """Nothing here depends on the database."""
+    return sqlite_database
 
 
 @pytest.fixture

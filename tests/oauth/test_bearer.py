@@ -5,6 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.oauth.conftest import Server
+from tests.support.databases import TestDatabase
+
+
+@pytest.fixture
+def database(sqlite_database: TestDatabase) -> TestDatabase:
+    """Nothing here depends on the database."""
+    return sqlite_database
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from restante.errors import Overloaded
 from restante.identity.failed_attempts import MOST_FAILURES
 from tests.oauth.conftest import Server, basic, public_id
 
@@ -244,6 +245,32 @@ def test_a_body_too_large_is_refused_in_json(server: Server) -> None:
     answer = server.ask(server.tenant().agent("bob"), "x" * 40_000)
     assert answer.status_code == 413
     assert answer.json["error"] == "invalid_request"
+
+
+def test_a_database_without_a_free_slot_is_told_in_json(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob = server.tenant().agent("bob")
+
+    def no_slot(work: object) -> None:
+        raise Overloaded
+
+    monkeypatch.setattr(server.house.database, "run", no_slot)
+    answer = server.ask(bob)
+    assert (answer.status_code, answer.json["error"]) == (503, "temporarily_unavailable")
+    assert answer.headers["Retry-After"]
+
+
+def test_a_fault_of_ours_leaks_nothing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    bob = server.tenant().agent("bob")
+
+    def broken(work: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(server.house.database, "run", broken)
+    answer = server.ask(bob)
+    assert answer.status_code == 500
+    assert "secret detail" not in answer.text
 
 
 def test_a_guesser_is_slowed_down_and_nobody_is_shut_out_for_good(server: Server) -> None:
