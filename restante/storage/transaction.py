@@ -20,10 +20,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoSlot
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session
 
 from restante.errors import OutcomeUnknown, Overloaded
 from restante.storage.clock import OFFSET
+from restante.storage.unit import Unit
 
 # blueprints, which import no SQLAlchemy, name its type from here
 __all__ = ["Session"]
@@ -116,7 +117,6 @@ class Database:
         self.clock_offset = clock_offset
         self.retries: Counter[str] = Counter()
         self._sleep = sleep
-        self._sessions = sessionmaker(engine, autoflush=False, expire_on_commit=False)
         # SQLite has one writer: they queue here, cooperatively, and not inside its library
         self._gate = threading.Lock() if engine.dialect.name == "sqlite" else None
 
@@ -143,8 +143,7 @@ class Database:
         began = time.monotonic()
         tries = 0
         while True:
-            session = self._sessions()
-            session.info.update(self.info)
+            session = Unit(self.engine, self.info)
             session.info[_TRY] = tries
             if self.clock_offset:
                 session.info[OFFSET] = self.clock_offset
