@@ -52,3 +52,15 @@ def with_header(server: Server, token: str, **changes: Any) -> str:
     header = {**header_of(token), **changes}
     kept = {name: value for name, value in header.items() if value is not None}
     return signed(kept, payload_of(token), own_key(server))
+
+
+def refused(server: Server, token: str) -> bool:
+    """Whether a token is refused exactly as any other bad one; raises if it is refused otherwise."""
+    answer = server.call(token)
+    if answer.status_code == 200:
+        return False
+    assert answer.status_code == 401, answer.text
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="restante", error="invalid_token"'
+    assert answer.mimetype == "application/problem+json"
+    assert answer.json["detail"] == "No valid access token came with the request."
+    return True
