@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from pathlib import Path
 
 from restante.errors import RestanteError
 
 SECRET_FILE = "secret.key"
+ORPHANS_SECONDS = 10
 
 
 class InstanceRefused(RestanteError):
@@ -63,20 +65,49 @@ def _draft(file: Path, content: str) -> Path:
 def lock_for_serving(database_file: Path) -> int:
     """Hold an SQLite database for one `serve`: a descriptor that holds it until the process ends.
 
-    Raises InstanceRefused, naming the process, where another holds it.
+    Raises InstanceRefused, naming the process, where another holds it. Workers of a `serve` that was
+    killed hold it until they notice: those are waited for.
     """
     file = database_file.with_name(f"{database_file.name}.serve-lock")
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+    end = time.monotonic() + ORPHANS_SECONDS
+    while (
+        not (held := _lock(descriptor)) and _is_gone(_holder(descriptor)) and time.monotonic() < end
+    ):
+        time.sleep(0.1)
+    if not held:
+        holder = _holder(descriptor)
         os.close(descriptor)
         raise InstanceRefused(
             f"Another `restante serve` (process {holder}) holds {file}: SQLite is served by one process. "
             "Stop that one first, or use MySQL or MariaDB for several."
-        ) from None
+        )
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     os.set_inheritable(descriptor, True)
     return descriptor
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> str:
+    """The process that took the lock, as it wrote itself down."""
+    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+
+
+def _is_gone(process: str) -> bool:
+    if not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False

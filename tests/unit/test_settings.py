@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from config import Settings, SettingsRefused, load_settings
 from restante.storage.instance import InstanceRefused, kept_secret, lock_for_serving, write_private
+from tests.architecture.sources import ROOT
 
 SECRET = "a-secret-key-for-tests-that-is-long-enough"
 SERVER = "mysql://restante:hidden-password@db.example/restante"
@@ -172,6 +176,28 @@ def test_one_serve_per_sqlite_file(tmp_path: Path) -> None:
     os.close(lock_for_serving(tmp_path / "b.db"))
     os.close(held)
     os.close(lock_for_serving(tmp_path / "a.db"))
+
+
+def test_a_second_serve_waits_for_the_workers_of_one_that_was_killed(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    held = lock_for_serving(file)
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    os.pwrite(held, f"{ended.pid}\n".encode(), 0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lock_for_serving, file)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.2)
+        os.close(held)
+        os.close(waiting.result(timeout=10))
+
+
+def test_every_setting_is_in_the_manual() -> None:
+    manual = (ROOT / "docs" / "operations.md").read_text()
+    told = set(re.findall(r"RESTANTE_[A-Z_]+", manual))
+    families = ("RESTANTE_OIDC_", "RESTANTE_EGRESS_")
+    settings = {f"RESTANTE_{name.upper()}" for name in Settings.model_fields}
+    assert {name for name in settings - told if not name.startswith(families)} == set()
 
 
 def test_private_files_are_replaced_whole(tmp_path: Path) -> None:
