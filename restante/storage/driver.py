@@ -25,8 +25,10 @@ LONG_PACKET = 0xFFFFFF
 
 _NULL = 0xFB
 _END = 0xFE
+_ERROR = 0xFF
 _BINARY = 63  # the character set of what is no text
 _MOST_SHAPES = 2_000
+_READ_BYTES = 65_536
 _shapes: dict[bytes, tuple[Read | None, ...]] = {}
 
 
@@ -49,6 +51,8 @@ def ask(connection: Any, text: str) -> Answer:
     columns = first.read_length_encoded_integer()
     try:
         return Answer(_read_rows(connection, columns))
+    except pymysql.err.MySQLError:
+        raise  # the server's word in place of a row, which ends the answer
     except OSError as error:
         connection._force_close()
         raise pymysql.err.OperationalError(
@@ -60,39 +64,65 @@ def ask(connection: Any, text: str) -> Answer:
 
 
 def _read_rows(connection: Any, columns: int) -> list[Row]:
-    read = connection._rfile.read
-    described = [_packet(read) for _ in range(columns)]
+    packets = _Packets(connection._rfile.read1)
+    next_packet = packets.next
+    described = [next_packet() for _ in range(columns)]
     key = b"".join(described)
     shape = _shapes.get(key)
     if shape is None:
         if len(_shapes) >= _MOST_SHAPES:
             _shapes.clear()
         shape = _shapes[key] = tuple(_reader(description) for description in described)
-    _packet(read)  # the end of the descriptions
+    next_packet()  # the end of the descriptions
     rows: list[Row] = []
-    number = columns + 2
     while True:
-        data = _packet(read)
-        number += 1
-        if data[0] == _END and len(data) < 9:
-            break
-        if data[0] == 0xFF:
-            connection._next_seq_id = 0
+        data = next_packet()
+        first = data[0]
+        if first == _END and len(data) < 9:
+            connection.server_status = int.from_bytes(data[3:5], "little")
+            return rows
+        if first == _ERROR:
             pymysql.err.raise_mysql_exception(data)
         rows.append(_values(data, shape))
-    connection.server_status = int.from_bytes(data[3:5], "little")
-    return rows
 
 
-def _packet(read: Callable[[int], bytes]) -> bytes:
-    head = read(4)
-    if len(head) < 4:
-        raise OSError("the connection was closed")
-    length = head[0] | head[1] << 8 | head[2] << 16
-    data = read(length)
-    if len(data) < length:
-        raise OSError("the connection was closed")
-    return data + _packet(read) if length == LONG_PACKET else data
+class _Packets:
+    """The packets of one answer, cut from what the socket has: nothing of another answer follows."""
+
+    __slots__ = ("_at", "_data", "_read")
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._data = b""
+        self._at = 0
+
+    def next(self) -> bytes:
+        """The next packet's content."""
+        at = self._at
+        if len(self._data) < at + 4:
+            at = self._fill(at, 4)
+        data = self._data
+        length = data[at] | data[at + 1] << 8 | data[at + 2] << 16
+        at += 4
+        if len(data) < at + length:
+            at = self._fill(at, length)
+            data = self._data
+        self._at = at + length
+        content = data[at : at + length]
+        return content + self.next() if length == LONG_PACKET else content
+
+    def _fill(self, at: int, length: int) -> int:
+        """Have so many bytes from `at` on → where they begin now."""
+        parts = [self._data[at:]]
+        missing = length - len(parts[0])
+        while missing > 0:
+            part = self._read(max(missing, _READ_BYTES))
+            if not part:
+                raise OSError("the connection was closed")
+            parts.append(part)
+            missing -= len(part)
+        self._data = b"".join(parts)
+        return 0
 
 
 def _values(data: bytes, shape: tuple[Read | None, ...]) -> Row:
