@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from restante.identity.principal import Principal
 from restante.inbox import ending
+from restante.inbox.by_key import update_by_place
 from restante.inbox.envelope import instant
 from restante.inbox.fencing import Held, archived
 from restante.inbox.lifecycle import STATUS_OF, Gate
@@ -71,7 +72,7 @@ def complete(
 
 
 COMPLETE = Statement(
-    update(agent_inbox)
+    update_by_place()
     .where(
         agent_inbox.c.recipient_id == bindparam("recipient"),
         agent_inbox.c.sequence_number.in_(bindparam("numbers", expanding=True)),

@@ -13,6 +13,7 @@ from restante.errors import EventFinal, InsufficientScope, NotFound
 from restante.identity.principal import Principal
 from restante.identity.scopes import TenantScope, Verb
 from restante.inbox import ending, failures, history, locate, ordering, reports
+from restante.inbox.by_key import select_by_place, update_by_place
 from restante.inbox.history import Kind
 from restante.inbox.lifecycle import FINAL_GATES, STATUS_OF, Gate, Status
 from restante.storage.clock import database_now
@@ -91,7 +92,7 @@ def _cancel_placed(session: Session, actor: Principal, found: locate.Located, re
     row: Any = (
         session.connection()
         .execute(
-            select(*ending.LOCKED)
+            select_by_place(*ending.LOCKED)
             .where(
                 agent_inbox.c.recipient_id == found.recipient_id,
                 agent_inbox.c.sequence_number == found.sequence_number,
@@ -109,7 +110,7 @@ def _cancel_placed(session: Session, actor: Principal, found: locate.Located, re
     generation = row.claim_generation
     if gate is Gate.CLAIMED and row.claim_expires_at > now:
         session.connection().execute(
-            update(agent_inbox)
+            update_by_place()
             .where(
                 agent_inbox.c.recipient_id == row.recipient_id,
                 agent_inbox.c.sequence_number == row.sequence_number,

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from restante.identity.principal import Principal, Project
 from restante.inbox import timers
+from restante.inbox.by_key import update_by_place
 from restante.inbox.claim_id import ClaimId, claimed_json, is_known, keep, live_events
 from restante.inbox.lifecycle import Gate
 from restante.inbox.look import COUNTED, Look, check_cursor, look
@@ -192,7 +193,7 @@ _LOCK = Statement(
     .with_for_update(skip_locked=True)
 )
 _CLAIM = Statement(
-    update(agent_inbox)
+    update_by_place()
     .where(
         agent_inbox.c.recipient_id == bindparam("recipient"),
         agent_inbox.c.sequence_number.in_(bindparam("numbers", expanding=True)),

@@ -18,6 +18,7 @@ from restante.identity.scopes import Verb
 from restante.inbox import ending, ordering
 from restante.inbox.ack import COMPLETE, DROP_PAYLOADS
 from restante.inbox.browse import seen
+from restante.inbox.by_key import select_by_place
 from restante.inbox.lifecycle import PENDING_GATES
 from restante.inbox.look import check_cursor
 from restante.inbox.stats import RANKS
@@ -101,7 +102,7 @@ _PENDING_ROWS = (
     .limit(MOST + 1)
 )
 _LOCK = (
-    select(*ending.LOCKED)
+    select_by_place(*ending.LOCKED)
     .where(
         agent_inbox.c.recipient_id == bindparam("recipient"),
         agent_inbox.c.sequence_number.in_(bindparam("numbers", expanding=True)),

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from restante.inbox import failures, history, ordering, reports
+from restante.inbox.by_key import update_by_place
 from restante.inbox.envelope import Options
 from restante.inbox.failures import Failure
 from restante.inbox.history import Kind
@@ -171,7 +172,7 @@ def _set(session: Session, row: Any, **columns: Any) -> None:
     """Write a row that has left its claim."""
     values = {"claim_expires_at": None, "consumer": None, "due_at": None, **columns}
     session.connection().execute(
-        update(agent_inbox)
+        update_by_place()
         .where(
             agent_inbox.c.recipient_id == bindparam("of_recipient"),
             agent_inbox.c.sequence_number == bindparam("of_number"),

@@ -18,6 +18,7 @@ from restante.errors import NotFound, RestanteError, StaleClaim
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox import ending, ordering
+from restante.inbox.by_key import select_by_event_id
 from restante.inbox.lifecycle import ClaimEnd, Gate, Lease, Stale, fence
 from restante.storage.clock import database_now, offset, utc_now
 from restante.storage.statement import Statement
@@ -121,7 +122,7 @@ def _keys(
 
 
 def _of_events(*columns: ColumnElement[Any]) -> Select[Any]:
-    return select(*columns).where(
+    return select_by_event_id(*columns).where(
         agent_inbox.c.event_id.in_(bindparam("events", expanding=True)),
         agent_inbox.c.recipient_id == bindparam("recipient"),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
+from restante.inbox.by_key import update_by_place
 from restante.inbox.lifecycle import Gate
 from restante.signals.rings import ring
 from restante.storage.tables.events import agent_inbox
@@ -134,7 +135,7 @@ def promote(session: Session, key: Key, sequence: int) -> None:
     connection = session.connection()
     connection.execute(delete(ordering_waiting).where(_is(key, sequence)))
     connection.execute(
-        update(agent_inbox)
+        update_by_place()
         .where(
             agent_inbox.c.recipient_id == key.recipient_id,
             agent_inbox.c.sequence_number == sequence,

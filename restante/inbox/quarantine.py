@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from restante.errors import NotFound, RestanteError
 from restante.inbox import ending, failures, history, locate, ordering
+from restante.inbox.by_key import select_by_place, update_by_place
 from restante.inbox.history import Kind
 from restante.inbox.lifecycle import Gate
 from restante.inbox.place import lock_inboxes
@@ -64,7 +65,7 @@ def redrive(
         values["due_at"] = row.expires_at
     connection = session.connection()
     connection.execute(
-        update(agent_inbox)
+        update_by_place()
         .where(
             agent_inbox.c.recipient_id == row.recipient_id,
             agent_inbox.c.sequence_number == row.sequence_number,
@@ -144,7 +145,7 @@ def _lock(session: Session, found: locate.Located) -> tuple[Any, ending.Keys]:
     row = (
         session.connection()
         .execute(
-            select(*ending.LOCKED)
+            select_by_place(*ending.LOCKED)
             .where(
                 agent_inbox.c.recipient_id == found.recipient_id,
                 agent_inbox.c.sequence_number == found.sequence_number,

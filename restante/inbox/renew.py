@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, update
 from sqlalchemy.orm import Session
 
+from restante.inbox.by_key import update_by_place
 from restante.inbox.envelope import instant
 from restante.inbox.fencing import Held
 from restante.inbox.lifecycle import STATUS_OF, Gate
@@ -47,7 +48,7 @@ def renew(session: Session, held: Held, order: Renew, row: Any) -> Answer:
 
 
 _RENEW = (
-    update(agent_inbox)
+    update_by_place()
     .where(
         agent_inbox.c.recipient_id == bindparam("recipient"),
         agent_inbox.c.sequence_number == bindparam("number"),

@@ -15,6 +15,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from restante.inbox import ending, ordering, reports
+from restante.inbox.by_key import select_by_place
 from restante.inbox.lifecycle import FINAL_GATES, PENDING_GATES, Gate
 from restante.inbox.place import lock_inboxes
 from restante.inbox.rules import rules
@@ -98,7 +99,7 @@ def archive(session: Session, recipient_id: bytes) -> int:
     names = {ending.key_name(row) for row in below if row.key_hash is not None}
     keys = ordering.lock_keys(session, names) if names else {}
     rows = connection.execute(
-        select(*ending.LOCKED)
+        select_by_place(*ending.LOCKED)
         .where(
             agent_inbox.c.recipient_id == recipient_id,
             agent_inbox.c.sequence_number.in_([row.sequence_number for row in below]),

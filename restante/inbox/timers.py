@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from restante.inbox import ending, failures, history, ordering
+from restante.inbox.by_key import select_by_place
 from restante.inbox.history import Kind
 from restante.inbox.lifecycle import Gate
 from restante.inbox.place import lock_inboxes, place
@@ -168,7 +169,7 @@ def _lock_due(session: Session, recipient_id: bytes, numbers: Sequence[int]) -> 
     return (
         session.connection()
         .execute(
-            select(*ending.LOCKED)
+            select_by_place(*ending.LOCKED)
             .where(
                 agent_inbox.c.recipient_id == recipient_id,
                 agent_inbox.c.sequence_number.in_(numbers),
