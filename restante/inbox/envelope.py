@@ -72,6 +72,4 @@ def event_json(
         **members,
     }
     text = payload if payload is not None else b"null"
-    return b"".join(
-        (orjson.dumps(moving)[:-1], b",", envelope[1:-1], b',"payload":', text, b"}")
-    )
+    return b"".join((orjson.dumps(moving)[:-1], b",", envelope[1:-1], b',"payload":', text, b"}"))

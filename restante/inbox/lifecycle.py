@@ -143,7 +143,9 @@ def fence(lease: Lease, generation: int, now: datetime) -> Stale | None:
     if generation < lease.claim_generation:
         return Stale.RECLAIMED
     if lease.gate is not Gate.CLAIMED:
-        return Stale.RELEASED if lease.claim_ended_by is ClaimEnd.GIVEN_BACK else Stale.LEASE_EXPIRED
+        return (
+            Stale.RELEASED if lease.claim_ended_by is ClaimEnd.GIVEN_BACK else Stale.LEASE_EXPIRED
+        )
     if lease.claim_expires_at is None or lease.claim_expires_at <= now:
         return Stale.LEASE_EXPIRED
     return None

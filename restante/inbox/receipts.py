@@ -189,9 +189,13 @@ def _read_at(session: Session, found: locate.Located) -> datetime | None:
     """From the inbox's read mark, which moves at most once in 10 s."""
     if found.sequence_number is None:
         return None
-    return session.connection().execute(
-        select(presence.c.read_at).where(
-            presence.c.recipient_id == found.recipient_id,
-            presence.c.read_cursor >= found.sequence_number,
+    return (
+        session.connection()
+        .execute(
+            select(presence.c.read_at).where(
+                presence.c.recipient_id == found.recipient_id,
+                presence.c.read_cursor >= found.sequence_number,
+            )
         )
-    ).scalar()
+        .scalar()
+    )

@@ -68,7 +68,9 @@ def _give_back(session: Session, held: Held, row: Any, delay: timedelta | None) 
         return ending.finish(session, row, Gate.EXPIRED, now, held.keys, reason="expires_at")
     releases = 0 if delay else row.releases + 1
     if releases > most:
-        failure = Failure("release_loop", f"It was released {releases} times in a row.", Outcome.NONE)
+        failure = Failure(
+            "release_loop", f"It was released {releases} times in a row.", Outcome.NONE
+        )
         return ending.quarantine(session, row, failure, now, held.keys, reason="release_loop")
     return ending.wait(
         session,

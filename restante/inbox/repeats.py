@@ -22,9 +22,7 @@ Twins = dict[tuple[bytes, bytes], tuple[bytes, bytes]]
 """(recipient, key hash) → (event id, body hash)"""
 
 
-def find_twins(
-    session: Session, producer: Principal, publications: Sequence[Publication]
-) -> Twins:
+def find_twins(session: Session, producer: Principal, publications: Sequence[Publication]) -> Twins:
     """Earlier publications with these keys. ValidationFailed where a call names one twice."""
     named: set[tuple[bytes, bytes]] = set()
     for index, publication in enumerate(publications):

@@ -97,12 +97,14 @@ def _envelope(of: dict[str, Any], row: Any, now: datetime) -> dict[str, Any]:
 def _write(session: Session) -> None:
     arrivals: list[Arrival] = session.info.pop(_REPORTS, [])
     here = set(
-        session.connection().execute(
+        session.connection()
+        .execute(
             select(principal.c.principal_id).where(
                 principal.c.principal_id.in_(sorted({a.recipient_id for a in arrivals})),
                 principal.c.status != "removed",
             )
-        ).scalars()
+        )
+        .scalars()
     )
     arrivals = [a for a in arrivals if a.recipient_id in here]
     if not arrivals:

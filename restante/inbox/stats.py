@@ -78,17 +78,19 @@ def oldest_pending_at(
             lowest += [row.lowest for row in rows]
     if not lowest:
         return None
-    return session.connection().execute(
-        select(func.min(agent_inbox.c.available_at)).where(
-            agent_inbox.c.recipient_id == recipient_id,
-            agent_inbox.c.sequence_number.in_(lowest),
+    return (
+        session.connection()
+        .execute(
+            select(func.min(agent_inbox.c.available_at)).where(
+                agent_inbox.c.recipient_id == recipient_id,
+                agent_inbox.c.sequence_number.in_(lowest),
+            )
         )
-    ).scalar()
+        .scalar()
+    )
 
 
-def _counts(
-    session: Session, recipient_id: bytes, projects: Sequence[Project]
-) -> dict[Gate, int]:
+def _counts(session: Session, recipient_id: bytes, projects: Sequence[Project]) -> dict[Gate, int]:
     parts = []
     for project in projects:
         for gate in _COUNTED:
@@ -122,9 +124,7 @@ def _counts(
     return counts
 
 
-def _presence(
-    session: Session, recipient_id: bytes, now: datetime
-) -> tuple[int, datetime | None]:
+def _presence(session: Session, recipient_id: bytes, now: datetime) -> tuple[int, datetime | None]:
     connection = session.connection()
     streams = connection.execute(
         select(func.count())
