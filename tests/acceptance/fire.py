@@ -18,7 +18,7 @@ from tests.support.processes import Process
 from tests.support.serving import ROOT, environment
 from tests.support.waiting import wait_until
 
-LIMIT_SECONDS = 600.0
+LIMIT_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
