@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from restante.identity.principal import Principal, Project
 from restante.inbox import timers
 from restante.inbox.by_key import update_by_place
-from restante.inbox.claim_id import ClaimId, claimed_json, is_known, keep, live_events
+from restante.inbox.claim_id import ClaimId, claimed_json, forget, is_known, keep, live_events
 from restante.inbox.lifecycle import Gate
 from restante.inbox.look import COUNTED, Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES
@@ -57,26 +57,29 @@ def claim(session: Session, agent: Principal, request: ClaimRequest) -> Claimed:
     claim_id = ClaimId.of(request.claim_id, request.consumer)
     seen = look(session, agent, request.projects, counted=COUNTED + request.limit)
     check_cursor(session, agent.id, seen, request.after_cursor, request.epoch)
+    if seen.is_due and timers.run_due(session, agent.id, nowait=True):
+        seen = look(session, agent, request.projects, counted=COUNTED + request.limit)
+    # after the look: a first call of this name that has just taken what it did not see is seen here
     if request.claim_id is not None and is_known(session, agent.id, claim_id):
         events = live_events(session, agent.id, request.projects, seen.now, claim_ref=claim_id.ref)
         return _answer(seen, claim_id, events, spent=not events)
-    if seen.is_due and timers.run_due(session, agent.id, nowait=True):
-        seen = look(session, agent, request.projects, counted=COUNTED + request.limit)
     if seen.paused:
         return _answer(seen, claim_id, [], reason="paused")
     if seen.in_flight >= seen.max_in_flight:
         return _answer(seen, claim_id, [], reason="in_flight")
+    keeps = request.claim_id is not None and bool(seen.best)
+    if keeps:  # before anything is taken: a first call that still runs is waited for
+        keep(session, agent.id, claim_id, seen.now)
     rows, now = _take(
         session, agent.id, seen, min(request.limit, seen.max_in_flight - seen.in_flight)
     )
     if not rows:
+        if keeps:
+            forget(session, agent.id, claim_id)
         if seen.claimable():
             observe(session, What.CLAIMED_NOTHING)
         return _answer(seen, claim_id, [])
-    events = _lease(session, agent.id, rows, now, request, claim_id)
-    if request.claim_id is not None:
-        keep(session, agent.id, claim_id, now)
-    return _answer(seen, claim_id, events)
+    return _answer(seen, claim_id, _lease(session, agent.id, rows, now, request, claim_id))
 
 
 def _answer(

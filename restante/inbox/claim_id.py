@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -58,7 +58,7 @@ def is_known(session: Session, recipient_id: bytes, claim_id: ClaimId) -> bool:
 
 
 def keep(session: Session, recipient_id: bytes, claim_id: ClaimId, now: datetime) -> None:
-    """Record a claim that took something."""
+    """Record a claim that is about to take something; the same one at once waits here."""
     try:
         session.connection().execute(
             insert(claim_record),
@@ -66,6 +66,15 @@ def keep(session: Session, recipient_id: bytes, claim_id: ClaimId, now: datetime
         )
     except IntegrityError as error:
         raise Repeat from error  # the same claim, called twice at once: the other one has it
+
+
+def forget(session: Session, recipient_id: bytes, claim_id: ClaimId) -> None:
+    """The claim took nothing after all."""
+    session.connection().execute(
+        delete(claim_record).where(
+            claim_record.c.recipient_id == recipient_id, claim_record.c.claim_ref == claim_id.ref
+        )
+    )
 
 
 def live_events(
