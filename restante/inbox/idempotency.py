@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from sqlalchemy import insert, select, update
+from sqlalchemy import Select, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -37,22 +37,14 @@ def replay(session: Session, principal: Principal, key: str, hashed: bytes) -> A
     Raises IdempotencyKeyReused for another request, IdempotencyInFlight while the first runs.
     """
     try:
-        row = (
-            session.connection()
-            .execute(
-                select(idempotency_key.c.request_hash, idempotency_key.c.made)
-                .where(
-                    idempotency_key.c.principal_id == principal.id,
-                    idempotency_key.c.key_hash == hash_key(key),
-                )
-                .with_for_update(nowait=True)
-            )
-            .first()
-        )
+        row = _find(session, principal, key, _KNOWN.with_for_update(nowait=True))
     except OperationalError as error:
-        if is_held(error):
+        if not is_held(error):
+            raise
+        # what is committed is held by another repeat, and answers this one as well
+        row = _find(session, principal, key, _KNOWN)
+        if row is None:
             raise IdempotencyInFlight from None
-        raise
     if row is None:
         _take(session, principal, key, hashed)
         return None
@@ -83,6 +75,19 @@ def keep(
     )
 
 
+def _find(session: Session, principal: Principal, key: str, known: Select[Any]) -> Any | None:
+    return (
+        session.connection()
+        .execute(
+            known.where(
+                idempotency_key.c.principal_id == principal.id,
+                idempotency_key.c.key_hash == hash_key(key),
+            )
+        )
+        .first()
+    )
+
+
 def _take(session: Session, principal: Principal, key: str, hashed: bytes) -> None:
     now = database_now(session)
     try:
@@ -103,3 +108,6 @@ def _take(session: Session, principal: Principal, key: str, hashed: bytes) -> No
 
 def _kept(session: Session) -> timedelta:
     return timedelta(seconds=rules(session).retention_seconds) + KEPT_LONGER
+
+
+_KNOWN = select(idempotency_key.c.request_hash, idempotency_key.c.made)
