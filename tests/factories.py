@@ -75,9 +75,7 @@ class Tenant:
     def principal(self, kind: PrincipalKind, scopes: Iterable[Scope]) -> Principal:
         """A new agent or service, granted these scopes."""
         scopes = frozenset(scopes)
-        made = Principal(
-            self.id, kind, new_id(), f"{kind}-{new_id().hex()}", scopes, self.projects
-        )
+        made = Principal(self.id, kind, new_id(), f"{kind}-{new_id().hex()}", scopes, self.projects)
         self.database.run(lambda session: _write_principal(session, made))
         return made
 
@@ -158,7 +156,9 @@ class Mailbox:
 
     def only(self, *slugs: str) -> Mailbox:
         """The same agent with a token that covers these projects alone."""
-        scopes = {s for s in self.agent.scopes if isinstance(s, ProjectScope) and s.project in slugs}
+        scopes = {
+            s for s in self.agent.scopes if isinstance(s, ProjectScope) and s.project in slugs
+        }
         return replace(self, agent=replace(self.agent, scopes=frozenset(scopes)))
 
     def on(self, database: Database) -> Mailbox:
@@ -223,7 +223,9 @@ class Mailbox:
     def renew(self, event: Event, **members: Any) -> dict[str, Any]:
         return self.order(Renew(event.id, event.generation, **members))
 
-    def cancel(self, event_id: bytes, reason: str = "no longer", by: Principal | None = None) -> str:
+    def cancel(
+        self, event_id: bytes, reason: str = "no longer", by: Principal | None = None
+    ) -> str:
         actor = by or self.tenant.service
         return self.run(lambda session: cancel.cancel(session, actor, event_id, reason))
 

@@ -42,7 +42,9 @@ def changed_rows(before: Rows, after: Rows) -> set[tuple[str, Any]]:
 
 def changed_events(before: Rows, after: Rows) -> set[bytes]:
     """The events that changed rows belong to."""
-    places = {key[1]: row[2] for rows in (before, after) for key, row in rows.items() if key[0] == LOG}
+    places = {
+        key[1]: row[2] for rows in (before, after) for key, row in rows.items() if key[0] == LOG
+    }
     found = set()
     for table, key in changed_rows(before, after):
         if table in (LOG, "event_content"):

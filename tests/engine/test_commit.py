@@ -58,9 +58,7 @@ def test_a_claimed_head_is_passed_over(mail: Mailbox) -> None:
 
 
 def test_at_most_a_thousand_in_sequence_order(mail: Mailbox) -> None:
-    mail.publish_many(
-        mail.publication(project="pq"[i % 2], priority=i % 3) for i in range(1000)
-    )
+    mail.publish_many(mail.publication(project="pq"[i % 2], priority=i % 3) for i in range(1000))
     mail.publish_many(mail.publication() for _ in range(5))
     assert commit(mail, 1005) == (1000, True)
     rest = mail.page(limit=10, open_only=True)

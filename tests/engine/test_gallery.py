@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Update, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -30,15 +30,22 @@ FORBIDDEN = [
 ]
 
 
+def refused(mail: Mailbox, statement: Update) -> bool:
+    """Does the database refuse it?"""
+    try:
+        mail.run(lambda session: session.connection().execute(statement))
+    except DBAPIError:
+        return True
+    return False
+
+
 def test_the_schema_refuses_what_no_verb_may_write(
     mail: Mailbox, gallery: dict[str, bytes]
 ) -> None:
     for name, values in FORBIDDEN:
         of = agent_inbox.c.event_id == gallery[name]
         statement = update(agent_inbox).where(of).values(values)
-        with pytest.raises(DBAPIError):
-            mail.run(lambda s, wrong=statement: s.connection().execute(wrong))
-            pytest.fail(f"{name} may become {values}")
+        assert refused(mail, statement), (name, values)
 
 
 def test_the_schema_refuses_a_scheduled_event_that_is_none(
@@ -47,9 +54,7 @@ def test_the_schema_refuses_a_scheduled_event_that_is_none(
     of = scheduled_event.c.event_id == gallery["scheduled"]
     for values in ({"gate": Gate.CANCELLED}, {"due_at": None}, {"gate": Gate.CLAIMABLE}):
         statement = update(scheduled_event).where(of).values(values)
-        with pytest.raises(DBAPIError):
-            mail.run(lambda s, wrong=statement: s.connection().execute(wrong))
-            pytest.fail(f"a scheduled event may become {values}")
+        assert refused(mail, statement), values
 
 
 def test_an_idempotency_key_is_unique_in_the_schema(mail: Mailbox) -> None:

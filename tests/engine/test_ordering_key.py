@@ -74,7 +74,10 @@ def test_every_end_of_a_head_hands_the_key_on(mail: Mailbox, end: str) -> None:
 
 
 def test_an_end_further_back_leaves_the_head_alone(mail: Mailbox) -> None:
-    ids = [mail.publish(ordering_key="k", **m).event_id for m in ({}, {"expires_in_seconds": 5}, {}, {})]
+    ids = [
+        mail.publish(ordering_key="k", **m).event_id
+        for m in ({}, {"expires_in_seconds": 5}, {}, {})
+    ]
     head = mail.take_one(lease_seconds=100)
     mail.cancel(ids[2])
     pass_time(mail.database, 6)
@@ -152,7 +155,9 @@ def test_waiting_events_are_read_and_counted_as_pending(mail: Mailbox) -> None:
     publish_three(mail)
     page = mail.page()
     assert (len(page.events), page.claimable) == (3, 1)
-    assert [mail.read(p)["status"] for p in [mail.publish(ordering_key="k").event_id]] == ["pending"]
+    assert [mail.read(p)["status"] for p in [mail.publish(ordering_key="k").event_id]] == [
+        "pending"
+    ]
 
 
 def test_a_fan_out_keeps_each_inboxs_own_key(mail: Mailbox, tenant: Tenant) -> None:

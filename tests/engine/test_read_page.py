@@ -9,10 +9,10 @@ from restante.errors import CursorGone
 from restante.inbox import browse
 from restante.inbox.lifecycle import Gate
 from restante.inbox.rules import PAGE_BYTES
-from restante.storage.tables.inboxes import inbox
-from restante.storage.tables.signals import node, open_stream
 from restante.storage.clock import database_now
 from restante.storage.ids import new_id
+from restante.storage.tables.inboxes import inbox
+from restante.storage.tables.signals import node, open_stream
 from tests.engine.snapshot import unchanged
 from tests.factories import Mailbox, pass_time
 
@@ -39,7 +39,10 @@ def test_a_page_shows_every_state_and_changes_nothing(
         "cancelled": "cancelled",
         "pending": "pending",
     }
-    assert {name for name, e in here.items() if e["payload"] is None} == {"completed", "quarantined"}
+    assert {name for name, e in here.items() if e["payload"] is None} == {
+        "completed",
+        "quarantined",
+    }
     assert [e["sequence_number"] for e in told.values()] == list(range(2, 11))
     assert (page.next_cursor, page.has_more, page.claimable) == (10, False, 1)
     assert page.epoch == mail.inbox_row().epoch.hex()

@@ -56,7 +56,9 @@ def test_an_error_is_a_failed_attempt_and_is_remembered(mail: Mailbox) -> None:
     error = read["last_error"]
     assert (error["code"], error["message"]) == ("E1", "no host 10.0.0.7")
     assert (error["outcome"], error["attempt"], error["quarantine_reason"]) == ("none", 1, None)
-    ((at, kind, generation, consumer, reason),) = (list(entry.values()) for entry in read["timeline"])
+    ((at, kind, generation, consumer, reason),) = (
+        list(entry.values()) for entry in read["timeline"]
+    )
     assert (kind, generation, consumer, reason) == ("released", 1, "laptop", "E1")
     assert at == error["at"]
 
@@ -75,7 +77,11 @@ def test_failures_of_one_kind_have_one_signature(mail: Mailbox) -> None:
 
 @pytest.mark.parametrize(
     ("members", "ceilings"),
-    [({}, [5, 10, 20, 40]), ({"backoff": (1.0, 3.0)}, [1, 2, 3, 3]), ({"backoff": (0.0, 9.0)}, [0])],
+    [
+        ({}, [5, 10, 20, 40]),
+        ({"backoff": (1.0, 3.0)}, [1, 2, 3, 3]),
+        ({"backoff": (0.0, 9.0)}, [0]),
+    ],
     ids=["default", "own", "none"],
 )
 def test_a_failed_event_waits_longer_each_time_with_full_jitter(

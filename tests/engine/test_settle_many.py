@@ -46,7 +46,9 @@ def test_a_thousand_at_once(mail: Mailbox) -> None:
     mail.publish_many(mail.publication() for _ in range(1000))
     taken = mail.take(limit=1000)
     assert len(taken) == 1000
-    told = mail.settle(*(Ack(e.id, e.generation, b"{}" if i % 2 else None) for i, e in enumerate(taken)))
+    told = mail.settle(
+        *(Ack(e.id, e.generation, b"{}" if i % 2 else None) for i, e in enumerate(taken))
+    )
     assert {o["status"] for o in told} == {"completed"}
     assert len({o["completed_at"] for o in told}) == 1
 
