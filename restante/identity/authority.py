@@ -28,6 +28,7 @@ from restante.identity.scopes import Scope, parse_scope
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims, check_time, verify
 from restante.storage.clock import database_now
+from restante.storage.statement import Statement
 from restante.storage.tables.identity import credential, granted_scope, principal
 from restante.storage.transaction import Database
 
@@ -180,14 +181,12 @@ class Authority:
 
 
 def _load(session: Session, principal_id: bytes) -> _State | None:
-    row = session.connection().execute(_PRINCIPAL, {"principal_id": principal_id}).one_or_none()
+    row = _PRINCIPAL.first(session, {"principal_id": principal_id})
     if row is None:
         return None
     grants: set[Scope] = set()
     credentials: set[bytes] = set()
-    for scope, credential_id in session.connection().execute(
-        _RIGHTS, {"principal_id": principal_id}
-    ):
+    for scope, credential_id in _RIGHTS.rows(session, {"principal_id": principal_id}):
         if credential_id is not None:
             credentials.add(credential_id)
         elif (parsed := parse_scope(scope)) is not None:
@@ -203,14 +202,19 @@ def _load(session: Session, principal_id: bytes) -> _State | None:
     )
 
 
-_PRINCIPAL = select(
-    principal.c.tenant_id, principal.c.kind, principal.c.name, principal.c.status
-).where(principal.c.principal_id == bindparam("principal_id"))
-_RIGHTS = union_all(
-    select(granted_scope.c.scope, null().label("credential_id")).where(
-        granted_scope.c.principal_id == bindparam("principal_id")
-    ),
-    select(null(), credential.c.credential_id).where(
-        credential.c.principal_id == bindparam("principal_id"), credential.c.revoked_at.is_(None)
-    ),
+_PRINCIPAL = Statement(
+    select(principal.c.tenant_id, principal.c.kind, principal.c.name, principal.c.status).where(
+        principal.c.principal_id == bindparam("principal_id")
+    )
+)
+_RIGHTS = Statement(
+    union_all(
+        select(granted_scope.c.scope, null().label("credential_id")).where(
+            granted_scope.c.principal_id == bindparam("principal_id")
+        ),
+        select(null(), credential.c.credential_id).where(
+            credential.c.principal_id == bindparam("principal_id"),
+            credential.c.revoked_at.is_(None),
+        ),
+    )
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 from sqlalchemy.orm import Session
 
 from restante.errors import ValidationFailed
@@ -10,6 +10,7 @@ from restante.identity.names import check_slug
 from restante.identity.principal import Project
 from restante.storage.clock import database_now
 from restante.storage.ids import new_id
+from restante.storage.statement import Statement
 from restante.storage.tables.identity import project
 
 
@@ -29,11 +30,14 @@ def create_project(session: Session, tenant_id: bytes, slug: str) -> Project:
 
 def projects_of(session: Session, tenant_id: bytes) -> dict[str, Project]:
     """All projects of the tenant, by slug."""
-    rows = session.connection().execute(
-        select(project.c.project_id, project.c.slug, project.c.on_quarantine).where(
-            project.c.tenant_id == tenant_id
-        )
-    )
+    rows = _OF_TENANT.rows(session, {"tenant": tenant_id})
     return {
         row.slug: Project(row.project_id, row.slug, row.on_quarantine == "hold") for row in rows
     }
+
+
+_OF_TENANT = Statement(
+    select(project.c.project_id, project.c.slug, project.c.on_quarantine).where(
+        project.c.tenant_id == bindparam("tenant")
+    )
+)

@@ -83,7 +83,11 @@ def look(
     now = row.now + offset(session)
     counts, ranks = row[-2 * len(ordered) :: 2], row[-2 * len(ordered) + 1 :: 2]
     best = sorted(
-        ((rank, p) for rank, p in zip(ranks, ordered, strict=True) if rank is not None),
+        (
+            (rank, p)
+            for rank, count, p in zip(ranks, counts, ordered, strict=True)
+            if rank is not None and count
+        ),
         key=lambda pair: pair[0],
     )
     return Look(
@@ -219,7 +223,9 @@ def _build(covered: int) -> Select[Any]:
         columns.append(
             select(func.count()).select_from(counted).scalar_subquery().label(f"count_{i}")
         )
-        columns.append(claimable.limit(1).scalar_subquery().label(f"rank_{i}"))
+        # which of one is the best needs no look
+        first = literal(0) if covered == 1 else claimable.limit(1).scalar_subquery()
+        columns.append(first.label(f"rank_{i}"))
     return (
         select(*columns)
         .select_from(inbox)

@@ -74,9 +74,7 @@ def _alone(engine: Engine) -> Iterator[None]:
         # user locks are the server's, so the database is part of the name (64 characters at most)
         name = text("CONCAT('restante-upgrade-', LEFT(SHA2(DATABASE(), 256), 32))")
         if not connection.execute(text(f"SELECT GET_LOCK({name}, {LOCK_SECONDS})")).scalar():
-            raise Overloaded(
-                "Another `restante db upgrade` is at work: wait for it."
-            )
+            raise Overloaded("Another `restante db upgrade` is at work: wait for it.")
         try:
             yield
         finally:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Select, Table, Update, insert
+from sqlalchemy import CompoundSelect, Connection, Dialect, Select, Table, Update, insert
 from sqlalchemy.orm import Session
 
 from restante.storage.driver import Answer, ask
@@ -28,7 +28,7 @@ class Statement:
 
     __slots__ = ("_core", "_row", "_texts")
 
-    def __init__(self, core: Select[Any] | Update) -> None:
+    def __init__(self, core: Select[Any] | CompoundSelect[Any] | Update) -> None:
         self._core = core
         self._texts: dict[bool, str] = {}  # MariaDB quotes other words than MySQL
         self._row: Callable[[Iterable[Any]], Any] = tuple
@@ -73,7 +73,7 @@ class Statement:
 
     def _compile(self, dialect: Dialect) -> str:
         compiled: Any = self._core.compile(dialect=dialect)
-        if isinstance(self._core, Select):
+        if not isinstance(self._core, Update):
             keys = list(self._core.selected_columns.keys())
             made: Any = namedtuple  # noqa: PYI024 - the names are data, and no checker knows them
             self._row = made("Row", keys, rename=True)._make

@@ -8,6 +8,7 @@ verbs look at `attempt(session)` and take the ordered, waiting way from the seco
 
 from __future__ import annotations
 
+import copy
 import logging
 import random
 import threading
@@ -44,6 +45,7 @@ _ADOPTED = "restante.adopted"
 _TRANSIENT = "restante.tx."  # what lives as long as a transaction
 _BEFORE_COMMIT = "restante.tx.before_commit"
 _AFTER_COMMIT = "restante.tx.after_commit"
+_FAILED = "restante.tx.failed"
 
 
 def attempt(session: Session) -> int:
@@ -66,9 +68,18 @@ def before_commit(session: Session, write: Callable[[Session], None]) -> None:
 
 
 def run_before_commit(session: Session) -> None:
-    """Run what waits for the end of the transaction, in the order in which it was asked for."""
+    """Run what waits for the end of the transaction, in the order in which it was asked for.
+
+    One that fails leaves the transaction to be rolled back: it cannot commit without it.
+    """
+    if (failed := session.info.get(_FAILED)) is not None:
+        raise failed
     while writes := session.info.get(_BEFORE_COMMIT):
-        writes.pop(0)(session)
+        try:
+            writes.pop(0)(session)
+        except BaseException as error:
+            session.info[_FAILED] = error
+            raise
 
 
 def run_after_commit(session: Session) -> None:
@@ -80,16 +91,30 @@ def run_after_commit(session: Session) -> None:
 def _adopt(session: Session) -> None:
     """Give a session that an application made itself the ends of a unit of work.
 
-    What was recorded and not written goes with a rollback, like everything else.
+    What was recorded and not written goes with a rollback, like everything else; with that of a
+    savepoint goes what was recorded since.
     """
+    since: dict[object, dict[str, Any]] = {}
 
-    def forget(session: Session, *_: object) -> None:
-        for key in [k for k in session.info if str(k).startswith(_TRANSIENT)]:
+    def transient(session: Session) -> dict[str, Any]:
+        return {k: v for k, v in session.info.items() if str(k).startswith(_TRANSIENT)}
+
+    def remember(session: Session, transaction: Any) -> None:
+        if transaction.nested:
+            since[transaction] = {k: copy.copy(v) for k, v in transient(session).items()}
+
+    def forget(session: Session, transaction: Any) -> None:
+        for key in transient(session):
             del session.info[key]
+        session.info.update(since.pop(transaction, {}))
+        if not transaction.nested:
+            since.clear()
 
     session.info[_ADOPTED] = True
     event.listen(session, "before_commit", run_before_commit)
     event.listen(session, "after_commit", run_after_commit)
+    event.listen(session, "after_transaction_create", remember)
+    event.listen(session, "after_commit", lambda _: since.clear())
     event.listen(session, "after_soft_rollback", forget)
 
 
