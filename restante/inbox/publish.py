@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Table, insert
@@ -43,6 +43,16 @@ class _Recorded:
     keys: list[dict[str, object]] = field(default_factory=list)
     correlations: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
 
+    def __copy__(self) -> _Recorded:
+        """As it is now, whatever is recorded later (a savepoint may be rolled back)."""
+        return replace(
+            self,
+            limits=dict(self.limits),
+            arrivals=list(self.arrivals),
+            keys=list(self.keys),
+            correlations=list(self.correlations),
+        )
+
 
 def publish(
     session: Session, producer: Principal, publications: Sequence[Publication]
@@ -59,6 +69,10 @@ def publish(
     ids = iter(new_ids(sum(len(p.recipients) for p in publications)))
     now, most = recorded.first.now, rules(session).max_attempts
     published: list[Published] = []
+    # recorded together at the end: one that is refused leaves nothing of its call
+    arrivals: list[Arrival] = []
+    keys: list[dict[str, object]] = []
+    correlations: list[tuple[bytes, bytes, bytes]] = []
     for index, publication in enumerate(publications):
         available_at, expires_at = publication.times(now, f"/events/{index}")
         gate = Gate.SCHEDULED if available_at > now else Gate.CLAIMABLE
@@ -71,7 +85,7 @@ def publish(
                 continue
             event = Published(event_id=next(ids), recipient_id=recipient_id, gate=gate)
             published.append(event)
-            recorded.arrivals.append(
+            arrivals.append(
                 Arrival(
                     event_id=event.event_id,
                     recipient_id=recipient_id,
@@ -88,13 +102,14 @@ def publish(
                 )
             )
             if own_key:
-                recorded.keys.append(
-                    repeats.key_row(session, producer, publication, event, available_at)
-                )
+                keys.append(repeats.key_row(session, producer, publication, event, available_at))
             if publication.correlation_id:
-                recorded.correlations.append(
+                correlations.append(
                     (producer.tenant_id, hash_key(publication.correlation_id), event.event_id)
                 )
+    recorded.arrivals += arrivals
+    recorded.keys += keys
+    recorded.correlations += correlations
     return published
 
 
