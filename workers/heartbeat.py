@@ -43,7 +43,7 @@ class Heartbeat(Service):
         for index, stream in enumerate(self._streams.all()):
             if index % LOOKS_APART == turn and stream.line is not None and stream.line.is_gone():
                 stream.line.hang_up()
-                stream.wake()
+                stream.beat()  # which fails
             elif stream.ending is None and stream.ends_at <= now:
                 stream.end(stream.ends_by)
             elif stream.ending is not None or stream.beating:

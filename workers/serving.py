@@ -8,6 +8,7 @@ from gevent import monkey
 monkey.patch_all()
 
 import argparse
+import gc
 import logging
 import os
 import resource
@@ -104,7 +105,21 @@ def main() -> None:
     )
     raise_file_limit()
     metrics.forget_the_dead(metrics_folder(folder))
-    Program(options(asked.host, asked.port, asked.workers)).run()
+    gc.collect()
+    gc.freeze()  # what was made before the fork is shared, and stays so
+    code = 1
+    try:
+        Program(options(asked.host, asked.port, asked.workers)).run()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        logging.getLogger("restante.serving").exception("serving_failed")
+    finally:
+        # master and workers come by here; taking an interpreter apart takes longer than a stop should
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -195,9 +195,10 @@ def test_a_writer_that_is_stuck_is_cut_off(
 def test_a_closed_connection_is_noticed_within_five_passes(
     heartbeat: Heartbeat, subscribe: Subscribe, mail: Mailbox
 ) -> None:
-    wire = Wire()
-    subscribe(mail).line = wire
+    wire, stream = Wire(), subscribe(mail)
+    stream.line = wire
     wire.gone = True
     for _ in range(5):
         heartbeat.run_once()
     assert wire.hung_up
+    assert stream.beating  # so that its writer finds out

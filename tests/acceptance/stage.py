@@ -1,0 +1,111 @@
+"""A served installation with a tenant, an agent and a producer, called over real HTTP."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.listening import Listener
+from tests.support.serving import Served
+
+
+def call(
+    url: str, token: str = "", body: Any = None, *, method: str | None = None, timeout: float = 40
+) -> tuple[int, dict[str, Any]]:
+    """Status and JSON of an answer; a refusal is an answer too."""
+    request = urllib.request.Request(url, method=method)
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    if body is not None:
+        request.data = json.dumps(body).encode()
+        request.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return answer.status, json.loads(answer.read() or b"{}")
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read() or b"{}")
+
+
+def token_of(url: str, client: dict[str, Any]) -> str:
+    """An access token by client_credentials."""
+    request = urllib.request.Request(f"{url}/oauth/token", b"grant_type=client_credentials")
+    pair = f"{client['client_id']}:{client['client_secret']}".encode()
+    request.add_header("Authorization", f"Basic {base64.b64encode(pair).decode()}")
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return str(json.loads(answer.read())["access_token"])
+
+
+@dataclass
+class Stage:
+    """Who is on it. Every url may be that of another process on the same database."""
+
+    served: Served
+    agent: dict[str, Any] = field(default_factory=dict)
+    producer: dict[str, Any] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    listeners: list[Listener] = field(default_factory=list)
+
+    def set_up(self) -> Stage:
+        """Make the tenant `t`, its project `p`, an agent and a producer."""
+        command = self.served.command
+        command.create_tenant("t")
+        command.create_project("t", "p")
+        self.agent = self.enrol("a")
+        self.producer = command.create_service("t", "s", scopes=("tenant:events:publish",))
+        return self
+
+    def enrol(self, name: str) -> dict[str, Any]:
+        """Another agent that may read and claim in every project."""
+        grants = ("agent:*:read", "agent:*:claim")
+        return self.served.command.create_agent("t", name, grants=grants)
+
+    def token(self, client: dict[str, Any]) -> str:
+        """Its token, got once."""
+        client_id = client["client_id"]
+        if client_id not in self.tokens:
+            self.tokens[client_id] = token_of(self.served.url, client)
+        return self.tokens[client_id]
+
+    def address(self, path: str, *, url: str = "", agent: dict[str, Any] | None = None) -> str:
+        """`path` under the agent's own address."""
+        agent_id = (agent or self.agent)["agent_id"]
+        return f"{url or self.served.url}/api/v1/agents/{agent_id}/{path}"
+
+    def listen(
+        self,
+        query: str = "",
+        *,
+        url: str = "",
+        agent: dict[str, Any] | None = None,
+        method: str = "GET",
+    ) -> Listener:
+        """Subscribe."""
+        address = self.address(f"subscribe{query}", url=url, agent=agent)
+        listener = Listener(address, self.token(agent or self.agent), method)
+        self.listeners.append(listener)
+        return listener
+
+    def publish(self, *, url: str = "", **members: Any) -> dict[str, Any]:
+        """One event to the agent."""
+        body = {"recipients": [self.agent["agent_id"]], "project": "p", "type": "t", "payload": {}}
+        address = f"{url or self.served.url}/api/v1/events"
+        status, told = call(address, self.token(self.producer), {**body, **members})
+        assert status == 201, told
+        event: dict[str, Any] = told["events"][0]
+        return event
+
+    def claim(self, **members: Any) -> list[dict[str, Any]]:
+        """Claim as the agent."""
+        status, told = call(self.address("inbox/claim"), self.token(self.agent), members)
+        assert status == 200, told
+        events: list[dict[str, Any]] = told["events"]
+        return events
+
+    def close(self) -> None:
+        """Hang up every listener."""
+        for listener in self.listeners:
+            listener.close()

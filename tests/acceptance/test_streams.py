@@ -1,0 +1,279 @@
+"""The doorbell over real gunicorn: within a worker, across workers, across hosts, to the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from restante.storage.engine import make_engine
+from tests.acceptance.stage import Stage, call
+from tests.support.processes import Process
+from tests.support.serving import RESTANTE, RestanteCommand, Served, environment
+from tests.support.waiting import wait_until
+
+Serve = Callable[..., Served]
+SetUp = Callable[..., Stage]
+
+
+@pytest.fixture
+def stage(empty_database_url: str, backend: str, serve: Serve, tmp_path: Path) -> Iterator[SetUp]:
+    """Serves an empty database with these settings and gives the stage on it."""
+    stages: list[Stage] = []
+
+    def set_up(workers: int = 1, **settings: str) -> Stage:
+        given = {"RESTANTE_INSTANCE": str(tmp_path / "instance"), **settings}
+        RestanteCommand(empty_database_url, settings=given).upgrade()
+        workers = 1 if backend == "sqlite" else workers
+        made = Stage(serve(empty_database_url, workers=workers, settings=given)).set_up()
+        stages.append(made)
+        return made
+
+    yield set_up
+    for made in stages:
+        made.close()
+
+
+def test_a_stream_from_ready_to_ring(stage: SetUp) -> None:
+    here = stage()
+    stream = here.listen()
+    ready = stream.wait_for("ready")
+    assert stream.status == 200
+    head = {
+        line.split(": ")[0].lower(): line.split(": ")[1].strip()
+        for line in stream.head.splitlines()[1:]
+    }
+    assert head["content-type"] == "text/event-stream"
+    assert head["cache-control"] == "no-cache, no-transform"
+    assert head["x-accel-buffering"] == "no"
+    assert ready.fields["retry"].isdigit()
+    assert (ready.data["head"], ready.data["claimable"]) == (0, 0)
+    assert ready.data["heartbeat_seconds"] == 30
+    assert not stream.of("inbox_updated")
+    here.publish()
+    assert stream.wait_for("inbox_updated", timeout_seconds=1).data == {"cursor_hint": 1}
+    # and again, until it is taken
+    assert stream.wait_for("inbox_updated", count=2, timeout_seconds=3).data == {"cursor_hint": 1}
+    assert len(here.claim()) == 1
+    assert all("id" not in frame.fields for frame in stream.frames)
+
+
+def test_what_waits_rings_on_connect(stage: SetUp) -> None:
+    here = stage()
+    here.publish()
+    first = here.listen()
+    assert first.wait_for("ready").data["claimable"] == 1
+    assert first.wait_for("inbox_updated", timeout_seconds=1).data == {"cursor_hint": 1}
+    here.claim()
+    read, behind = here.listen("?after_cursor=1"), here.listen("?after_cursor=0")
+    behind.wait_for("inbox_updated", timeout_seconds=1)
+    read.wait_for("ready")
+    assert not read.of("inbox_updated")
+
+
+def test_who_may_not_listen(stage: SetUp) -> None:
+    here = stage()
+    address = here.address("subscribe")
+    assert call(address)[0] == 401
+    assert call(f"{address}?access_token={here.token(here.agent)}")[0] in (400, 401)
+    other = here.enrol("b")
+    assert call(here.address("subscribe", agent=other), here.token(here.agent))[0] == 404
+    assert call(address, here.token(here.producer))[0] == 404
+    status, told = call(f"{address}?after_cursor=x", here.token(here.agent))
+    assert (status, told["errors"][0]["pointer"]) == (422, "after_cursor")
+    assert here.listen(method="HEAD").status == 200
+    assert call(here.address("inbox/stats"), here.token(here.agent))[1]["streams"] == 0
+
+
+def test_every_stream_of_every_worker_is_rung(stage: SetUp) -> None:
+    here = stage(workers=2)
+    streams = [here.listen() for _ in range(6)]
+    for stream in streams:
+        stream.wait_for("ready")
+    for round_number in range(1, 4):
+        here.publish()
+        published = time.monotonic()
+        rings = [
+            s.wait_for("inbox_updated", count=round_number, timeout_seconds=2) for s in streams
+        ]
+        assert max(ring.at for ring in rings) - published < 1
+        assert {ring.data["cursor_hint"] for ring in rings} == {round_number}
+        here.claim()
+
+
+@pytest.mark.servers_only
+def test_another_host_hears_within_a_second(
+    stage: SetUp, serve: Serve, empty_database_url: str, tmp_path: Path
+) -> None:
+    here = stage()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    # no run folder in common: what one host's processes share
+    apart = {"XDG_RUNTIME_DIR": str(elsewhere), "RESTANTE_PUBLIC_URL": here.served.url}
+    there = serve(empty_database_url, settings={**here.served.settings, **apart})
+    stream = here.listen(url=there.url)
+    stream.wait_for("ready")
+    for number in range(1, 6):
+        here.publish()
+        published = time.monotonic()
+        assert stream.wait_for("inbox_updated", count=number).at - published < 1
+        here.claim()
+
+
+def test_heartbeats_and_the_end_of_a_revoked_stream(stage: SetUp, empty_database_url: str) -> None:
+    here = stage(RESTANTE_HEARTBEAT_SECONDS="1")
+    stream = here.listen()
+    assert stream.wait_for("ready").data["heartbeat_seconds"] == 1
+    beats = [stream.wait_for("heartbeat", count=n, timeout_seconds=2.5) for n in (1, 2, 3)]
+    assert beats[0].data == {}
+    assert beats[2].at - beats[0].at < 3
+    engine = make_engine(empty_database_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE principal SET status = 'disabled' WHERE kind = 'agent'"))
+    engine.dispose()
+    disabled = time.monotonic()
+    assert stream.wait_for("revoked").at - disabled < 2
+    assert stream.ended.wait(2)
+    assert call(here.address("subscribe"), here.token(here.agent))[0] == 401
+
+
+def test_the_ninth_stream_closes_the_oldest(stage: SetUp) -> None:
+    here = stage(workers=2)
+    streams = []
+    for _ in range(9):
+        streams.append(here.listen())
+        streams[-1].wait_for("ready")
+    told = streams[0].wait_for("reconnect", timeout_seconds=15).data
+    assert told["reason"] == "replaced"
+    assert streams[0].ended.wait(2)
+    assert not any(stream.of("reconnect") for stream in streams[1:])
+
+
+def test_open_streams_hold_no_database_connection(stage: SetUp) -> None:
+    here = stage(RESTANTE_DATABASE_SLOTS="2")
+    agents = [here.enrol(f"x{n}") for n in range(5)]
+    for agent in agents:
+        for _ in range(8):
+            here.listen(agent=agent).wait_for("ready")
+    for _ in range(5):
+        here.publish()
+        assert len(here.claim()) == 1
+
+
+def test_a_stream_whose_client_left_is_no_stream(stage: SetUp) -> None:
+    here = stage()
+    stream = here.listen()
+    stream.wait_for("ready")
+
+    def streams() -> int:
+        told: int = call(here.address("inbox/stats"), here.token(here.agent))[1]["streams"]
+        return told
+
+    wait_until(lambda: streams() == 1, "the stream to be counted")
+    stream.close()
+    wait_until(lambda: streams() == 0, "the stream to be missed", timeout_seconds=15)
+
+
+def test_sigterm_sends_everybody_away_in_order(stage: SetUp) -> None:
+    here = stage(workers=2)
+    agents = [here.agent, *(here.enrol(f"x{n}") for n in range(4))]
+    streams = [here.listen(agent=agent) for agent in agents for _ in range(8)]
+    for stream in streams:
+        stream.wait_for("ready")
+    bearer = f"Authorization: Bearer {here.token(here.agent)}"
+    held = Process(
+        ["curl", "-s", "-m", "30", "-H", bearer, here.address("inbox?wait_seconds=30")],
+        log=here.served.log.with_name("held.log"),
+    )
+    wait_until(lambda: len(_connections(here)) > len(streams), "the held call")
+    began = time.monotonic()
+    here.served.process.popen.terminate()
+    wait_until(
+        lambda: call(f"{here.served.url}/health/ready")[0] == 503,
+        "ready to turn",
+        timeout_seconds=3,
+    )
+    assert held.popen.wait(5) == 0
+    assert '"events":[]' in held.log.read_text()
+    told = [stream.wait_for("reconnect", timeout_seconds=15) for stream in streams]
+    assert {frame.data["reason"] for frame in told} == {"shutdown"}
+    assert len({frame.data["retry_after_ms"] for frame in told}) > len(told) // 2
+    spread = max(frame.at for frame in told) - min(frame.at for frame in told)
+    assert 2 < spread < 12
+    assert here.served.process.popen.wait(20) == 0
+    assert time.monotonic() - began < 20
+
+
+def _connections(here: Stage) -> list[str]:
+    """Established connections to the server's port."""
+    port = f":{here.served.port:04X}"
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return [line for line in lines if line.split()[1].endswith(port) and line.split()[3] == "01"]
+
+
+def test_sigterm_without_streams_is_quick(stage: SetUp) -> None:
+    here = stage()
+    here.publish()
+    began = time.monotonic()
+    assert here.served.stop() == 0
+    assert time.monotonic() - began < 8
+
+
+@pytest.mark.servers_only
+def test_a_maintainer_of_its_own_rings_the_web_processes(
+    stage: SetUp, empty_database_url: str, tmp_path: Path
+) -> None:
+    here = stage(RESTANTE_MAINTENANCE="off")
+    maintainer = Process(
+        [RESTANTE, "maintain"],
+        log=tmp_path / "maintain.log",
+        env=environment(empty_database_url, here.served.settings),
+    )
+    stream = here.listen()
+    stream.wait_for("ready")
+    here.publish(delay_seconds=3)
+    due = time.monotonic() + 3
+    ring = stream.wait_for("inbox_updated", timeout_seconds=10)
+    assert -0.5 < ring.at - due < 2.5
+    assert maintainer.stop(timeout_seconds=15) == 0
+
+
+def test_the_figures_of_all_workers(stage: SetUp) -> None:
+    here = stage(workers=2)
+    stream = here.listen()
+    stream.wait_for("ready")
+    for _ in range(3):
+        here.publish()
+    events = here.claim(limit=3)
+    orders = [
+        {"event_id": e["event_id"], "claim_generation": e["claim_generation"]} for e in events
+    ]
+    status, _ = call(here.address("inbox/settle"), here.token(here.agent), {"ack": orders})
+    assert status == 200
+
+    def figures() -> dict[str, float]:
+        import urllib.request  # noqa: PLC0415 - the answer is no JSON
+
+        with urllib.request.urlopen(f"{here.served.url}/metrics") as answer:
+            lines: list[str] = answer.read().decode().splitlines()
+        pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+        return {name: float(amount) for name, _, amount in pairs}
+
+    wanted: dict[str, Any] = {
+        'claims_total{kind="first"}': 3,
+        "delivery_latency_ms_count": 3,
+        "completion_seconds_count": 3,
+        "streams_open": 1,
+    }
+    wait_until(
+        lambda: {name: figures().get(name) for name in wanted} == wanted,
+        "the figures",
+        timeout_seconds=15,
+    )
+    wait_until(
+        lambda: "oldest_pending_age_seconds" in figures(), "the first sample", timeout_seconds=40
+    )
