@@ -84,6 +84,20 @@ class Publication:
         )
         return Options(timedelta(seconds=base), timedelta(seconds=most), self.report).dump()
 
+    def told(self) -> tuple[object, ...]:
+        """What of it the envelope is made of: the same, the same envelope."""
+        return (
+            self.project,
+            self.type,
+            self.priority,
+            self.correlation_id,
+            self.causation_id,
+            self.reply_to,
+            self.ordering_key,
+            self.corrects,
+            self.traceparent,
+        )
+
     def envelope(self, producer: Principal, now: datetime) -> bytes:
         """The members that never change, as JSON."""
         reply_to, corrects = self.reply_to, self.corrects

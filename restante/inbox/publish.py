@@ -69,6 +69,8 @@ def publish(
     ids = iter(new_ids(sum(len(p.recipients) for p in publications)))
     now, most = recorded.first.now, rules(session).max_attempts
     published: list[Published] = []
+    told_before: tuple[object, ...] = ()
+    envelope = b""
     # recorded together at the end: one that is refused leaves nothing of its call
     arrivals: list[Arrival] = []
     keys: list[dict[str, object]] = []
@@ -76,7 +78,10 @@ def publish(
     for index, publication in enumerate(publications):
         available_at, expires_at = publication.times(now, f"/events/{index}")
         gate = Gate.SCHEDULED if available_at > now else Gate.CLAIMABLE
-        envelope, options = publication.envelope(producer, now), publication.options()
+        told = publication.told()
+        if told != told_before:  # most calls say the same of many payloads
+            told_before, envelope = told, publication.envelope(producer, now)
+        options = publication.options()
         key_hash, own_key = publication.key_hash(), publication.idempotency_key
         for recipient_id in publication.recipients:
             twin = twins.get((recipient_id, hash_key(own_key))) if own_key else None

@@ -21,6 +21,7 @@ TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
 
 Values = Mapping[str, Any]
+_NOTHING = object()
 
 
 class Statement:
@@ -109,8 +110,16 @@ class Insert:
         driver: Any = connection.connection.dbapi_connection
         texts: list[str] = []
         length = 0
+        before: tuple[Any, ...] = (_NOTHING,) * len(self._columns)
+        parts: list[str] = [""] * len(before)
         for row in rows:
-            text = f"({','.join([literal(driver, value) for value in row])})"
+            # what a row has in common with the one before it need not be written anew
+            parts = [
+                part if value is last else literal(driver, value)
+                for value, last, part in zip(row, before, parts, strict=True)
+            ]
+            before = row
+            text = f"({','.join(parts)})"
             if texts and length + len(text) > TEXT_BYTES:
                 _send(connection, driver, head + ",".join(texts))
                 texts, length = [], 0
