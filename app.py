@@ -57,14 +57,16 @@ def _static(filename: str) -> Response:
 
 
 def _sign(answer: Response) -> Response:
+    asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
     # added, not set: nobody else gives these, and setting looks through all that are there
     add = answer.headers.add
-    add(HEADER, request_id(request))
+    add(HEADER, request_id(asked))
     add("Restante-Version", __version__)
     add("X-Content-Type-Options", "nosniff")
-    began = request.environ.get(BEGAN)
+    began = asked.environ.get(BEGAN)
     if began is not None:
-        route = request.url_rule.rule if request.url_rule else ""
+        rule = asked.url_rule
+        route = "" if rule is None else rule.rule
         seconds = perf_counter() - began
-        extensions.house().metrics.request(request.method, route, answer.status_code, seconds)
+        extensions.house().metrics.request(asked.method, route, answer.status_code, seconds)
     return answer

@@ -85,7 +85,9 @@ def instant(value: Any) -> Any:
     except (ValueError, OverflowError):
         raise PydanticCustomError("instant", _INSTANT) from None
     if not _FIRST <= moment < _LAST:
-        raise PydanticCustomError("instant", "Input should be an instant from 1970 up to the year 9000")
+        raise PydanticCustomError(
+            "instant", "Input should be an instant from 1970 up to the year 9000"
+        )
     return moment
 
 

@@ -25,14 +25,12 @@ def authenticate(request: Request) -> Principal:
 
 def bearer_token(request: Request) -> str:
     """The token of the request; the errors of `authenticate`. A token in query or form is never taken."""
-    field = request.headers.get("Authorization", "").strip()
+    environ = request.environ
+    field: str = environ.get("HTTP_AUTHORIZATION", "").strip()
     if not field:
         raise Unauthenticated
     # a field sent twice reaches us as one, joined by a comma, which no token contains
-    elsewhere = "access_token" in request.args or (
-        request.mimetype == _FORM and "access_token" in request.form
-    )
-    if "," in field or elsewhere:
+    if "," in field or _is_elsewhere(request):
         raise AmbiguousCredentials
     scheme, _, token = field.partition(" ")
     if scheme.lower() != "bearer":
@@ -41,6 +39,16 @@ def bearer_token(request: Request) -> str:
     if not _TOKEN.fullmatch(token):
         raise Unauthenticated("malformed", presented=True)
     return token
+
+
+def _is_elsewhere(request: Request) -> bool:
+    """Whether a query or a form brings a token too; looked at only where there is one."""
+    environ = request.environ
+    if environ.get("QUERY_STRING") and "access_token" in request.args:
+        return True
+    if environ.get("CONTENT_TYPE") in (None, "", "application/json"):
+        return False
+    return request.mimetype == _FORM and "access_token" in request.form
 
 
 def challenge(error: RestanteError) -> str:

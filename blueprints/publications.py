@@ -25,6 +25,7 @@ from restante.inbox.publication import Publication
 from restante.storage.ids import Prefix, decode_id
 
 MOST_EVENTS = 1000
+_NO_REPORT: frozenset[str] = frozenset()
 MOST_BYTES = 32 * 1024 * 1024
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -71,9 +72,9 @@ class Message(Body):
         | None
     ) = None
     idempotency_key: Key | None = None
-    report: Annotated[
-        list[Literal["quarantined", "expired", "cancelled"]], Field(max_length=3)
-    ] = []
+    report: (
+        Annotated[list[Literal["quarantined", "expired", "cancelled"]], Field(max_length=3)] | None
+    ) = None
 
     @model_validator(mode="after")
     def _one_way_to_say_it(self) -> Message:
@@ -231,6 +232,6 @@ def _publication(
         backoff=None if backoff is None else (backoff.base_seconds, backoff.max_seconds),
         corrects=corrects,
         idempotency_key=message.idempotency_key,
-        report=frozenset(message.report),
+        report=_NO_REPORT if message.report is None else frozenset(message.report),
         traceparent=traceparent,
     )

@@ -8,20 +8,38 @@ members that are kept raw begin and end, and refuses a name that stands twice in
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*+"'
-_MEMBER = re.compile(rb'[\s,]*+"([^"\\]*(?:\\.[^"\\]*)*+)"\s*+:\s*+')
-_SCALAR = re.compile(STRING + rb'|[^\s,\]}"\[{]++')
-_TO_BRACKET = re.compile(rb"(?:[^\"\[\]{}]++|" + STRING + rb")*+[\[\]{}]")
+DEEPEST = 64
+"""Levels of nesting in a payload."""
+
+# Possessive throughout: the text is JSON already, so nothing ever has to be tried another way.
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_MEMBER = re.compile(
+    rb'[\s,]*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+(' + _STRING + rb'|[^\s,\]}"\[{]++)?+'
+)
+_SCALAR = re.compile(_STRING + rb'|[^\s,\]}"\[{]++')
 _SPACE = re.compile(rb"[\s,]*+")
 _END = re.compile(rb"\s*+}")
 _END_OF_ARRAY = re.compile(rb"\s*+\]")
-# deeper than any envelope: what is there is unknown, and refused by its name
+# an envelope is less deep; what lies deeper is unknown, and refused by its name
 _WALKED = 6
+
+
+def _nested(levels: int) -> re.Pattern[bytes]:
+    """An array or object of at most so many levels: one expression within the other."""
+    pattern = rb""
+    for _ in range(levels):
+        inner = rb"|" + pattern if pattern else b""
+        pattern = rb"[\[{](?:[^\"\[\]{}]++|" + _STRING + inner + rb")*+[\]}]"
+    return re.compile(pattern)
+
+
+_NESTED = _nested(DEEPEST)
 
 
 class NoObject(Exception):
@@ -66,53 +84,54 @@ class _Walk:
 
     def members(self, at: int, value: dict[str, Any], depth: int) -> int:
         """From behind `{` to behind its `}`."""
-        text, seen = self.text, set()
-        while (end := _END.match(text, at)) is None:
-            member = _MEMBER.match(text, at)
-            at = member.end()  # type: ignore[union-attr]  # the text is JSON
-            name = _name(member[1])  # type: ignore[index]  # the text is JSON
-            if name in seen:
-                raise NoObject(f"The member {name[:64]!r} is named twice in one object.")
-            seen.add(name)
-            if name in self.raw:
-                end_of_value = self.skip(at)
-                value[name] = Raw(text[at:end_of_value], value[name])
-                at = end_of_value
-            elif text[at] in b"{[":
+        text, raw, names = self.text, self.raw, []
+        while (member := _MEMBER.match(text, at)) is not None:
+            written, scalar = member.groups()
+            name = written.decode() if b"\\" not in written else orjson.loads(b'"' + written + b'"')
+            names.append(name)
+            at = member.end()
+            if name in raw:
+                start = member.start(2) if scalar is not None else at
+                at = at if scalar is not None else self.skip(at)
+                value[name] = Raw(text[start:at], value[name])
+            elif scalar is None:
                 at = self.value(at, value[name], depth)
-            else:
-                at = _SCALAR.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
-        return end.end()
+        if len(names) > len(value):
+            twice = Counter(names).most_common(1)[0][0]
+            raise NoObject(f"The member {twice[:64]!r} is named twice in one object.")
+        return _END.match(text, at).end()  # type: ignore[union-attr] # the text is JSON
 
     def items(self, at: int, value: list[Any], depth: int) -> int:
         """From behind `[` to behind its `]`."""
         text = self.text
         for item in value:
-            at = self.value(_SPACE.match(text, at).end(), item, depth)  # type: ignore[union-attr]  # the text is JSON
-        return _END_OF_ARRAY.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
+            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+            nested = type(item) in (dict, list)
+            at = self.value(at, item, depth) if nested else _SCALAR.match(text, at).end()  # type: ignore[union-attr]
+        return _END_OF_ARRAY.match(text, at).end()  # type: ignore[union-attr]
 
     def value(self, at: int, value: Any, depth: int) -> int:
-        """From a value's first byte to behind its last."""
-        first = self.text[at]
+        """From the first byte of an array or object to behind its last."""
         if depth < _WALKED:
-            if first == 0x7B:
+            if type(value) is dict:
                 return self.members(at + 1, value, depth + 1)
-            if first == 0x5B:
+            if any(type(item) in (dict, list) for item in value):
                 return self.items(at + 1, value, depth + 1)
         return self.skip(at)
 
     def skip(self, at: int) -> int:
         """The same without looking inside."""
         text = self.text
-        if text[at] not in b"{[":
-            return _SCALAR.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
-        depth = 0
-        while True:
-            at = _TO_BRACKET.match(text, at).end()  # type: ignore[union-attr]  # the text is JSON
-            depth += 1 if text[at - 1] in b"{[" else -1
-            if not depth:
-                return at
-
-
-def _name(written: bytes) -> str:
-    return orjson.loads(b'"' + written + b'"') if b"\\" in written else written.decode()
+        closed = b"}" if text[at] == 0x7B else b"]"
+        end = text.index(closed, at) + 1
+        # nothing opens in between, and outside of strings: quotes are even, and none is escaped
+        if (
+            text.count(b'"', at, end) % 2 == 0
+            and text.count(b"{", at, end) + text.count(b"[", at, end) == 1
+            and text.find(b'\\"', at, end) < 0
+        ):
+            return end
+        nested = _NESTED.match(text, at)
+        if nested is None:
+            raise NoObject(f"The body is nested deeper than {DEEPEST} levels.")
+        return nested.end()

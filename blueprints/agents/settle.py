@@ -65,16 +65,16 @@ class Renewed(Answer):
 class SettleBody(Body):
     """Orders for different events."""
 
-    ack: list[NamedAck] = []
-    release: list[NamedRelease] = []
-    reject: list[NamedReject] = []
-    renew: list[NamedRenew] = []
+    ack: list[NamedAck] | None = None
+    release: list[NamedRelease] | None = None
+    reject: list[NamedReject] | None = None
+    renew: list[NamedRenew] | None = None
 
     @model_validator(mode="after")
     def _each_once(self) -> SettleBody:
         seen: set[str] = set()
         for verb in ("ack", "release", "reject", "renew"):
-            for index, order in enumerate(getattr(self, verb)):
+            for index, order in enumerate(getattr(self, verb) or ()):
                 if order.event_id in seen:
                     raise ValidationFailed.at(
                         f"/{verb}/{index}/event_id",
@@ -89,7 +89,7 @@ class SettleBody(Body):
 
     def orders(self) -> list[NamedAck | NamedRelease | NamedReject | NamedRenew]:
         """In the order of their results."""
-        return [*self.ack, *self.release, *self.reject, *self.renew]
+        return [*(self.ack or ()), *(self.release or ()), *(self.reject or ()), *(self.renew or ())]
 
 
 class SettleResult(Answer):

@@ -41,6 +41,10 @@ class Principal:
     scopes: frozenset[Scope]
     projects: Mapping[str, Project] = field(repr=False)
     signed: bool = False
+    # it lives as long as the state it was made from, and is asked the same thing at each call
+    _covered: dict[Verb, tuple[Project, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def public_id(self) -> str:
@@ -55,6 +59,12 @@ class Principal:
 
     def covered(self, verb: Verb) -> tuple[Project, ...]:
         """The projects for which it has the verb, by slug; all of them for tenant:events:publish."""
+        known = self._covered.get(verb)
+        if known is None:
+            known = self._covered[verb] = self._find_covered(verb)
+        return known
+
+    def _find_covered(self, verb: Verb) -> tuple[Project, ...]:
         if verb is Verb.PUBLISH and TenantScope.EVENTS_PUBLISH in self.scopes:
             return tuple(self.projects[slug] for slug in sorted(self.projects))
         slugs = {s.project for s in self.scopes if isinstance(s, ProjectScope) and s.verb is verb}

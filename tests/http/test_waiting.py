@@ -118,7 +118,7 @@ def test_a_revoked_credential_ends_a_held_call_with_401(
     call = held(alice, "POST", "A/inbox/claim", json={"wait_seconds": 30})
     raw = decode_id(Prefix.AGENT, alice.id)
     world.house.database.run(
-        lambda s: s.execute(
+        lambda s: s.connection().execute(
             update(credential)
             .where(credential.c.principal_id == raw)
             .values(revoked_at=credential.c.created_at)
@@ -134,7 +134,9 @@ def test_a_withdrawn_grant_ends_a_held_call_with_403(
     call = held(alice, "POST", "A/inbox/claim", json={"wait_seconds": 30})
     raw = decode_id(Prefix.AGENT, alice.id)
     world.house.database.run(
-        lambda s: s.execute(granted_scope.delete().where(granted_scope.c.principal_id == raw))
+        lambda s: s.connection().execute(
+            granted_scope.delete().where(granted_scope.c.principal_id == raw)
+        )
     )
     answer = call.result(timeout=10)
     assert (answer.status_code, answer.json["type"]) == (403, "/problems/insufficient-scope")
