@@ -7,7 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
-BACKEND ?= mariadb
+BACKEND ?=
 
 .PHONY: help
 help: ## list the targets
@@ -49,7 +49,7 @@ lock: ## resolve the dependencies anew into the two locks
 	sh deploy/lock.sh
 
 .PHONY: demo
-demo: venv ## real webhooks for agents that are away, and kills; BACKEND=sqlite, mariadb, mysql
+demo: venv ## real webhooks for agents that are away, and kills; BACKEND=mariadb, mysql, sqlite
 	@exec $(BIN)/python -m tests.acceptance.full demo $(BACKEND)
 
 .PHONY: acceptance

@@ -30,6 +30,10 @@ FILE = "octokit-webhooks-examples-7.6.1.tgz"
 REGISTRY = "https://registry.npmjs.org"
 
 
+class BodiesUnavailable(Unavailable):
+    """The package cannot be had here; the text says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """One example. `name` is the event's, as X-GitHub-Event has it; `edition` the API it is of."""
@@ -51,7 +55,7 @@ class Body:
 
 
 def bodies() -> list[Body]:
-    """Every example of the package; raises Unavailable, saying why, where it cannot be had."""
+    """Every example of the package; raises BodiesUnavailable, saying why, where it cannot be had."""
     found = []
     with tarfile.open(fileobj=io.BytesIO(_package().read_bytes())) as archive:
         for member in archive.getmembers():
@@ -74,7 +78,9 @@ def _package() -> Path:
             fetched = Path(folder, FILE)
             _fetch(fetched)
             if not _is_whole(fetched.read_bytes()):
-                raise Unavailable(f"{PACKAGE}@{VERSION} arrived with another hash than {INTEGRITY}")
+                raise BodiesUnavailable(
+                    f"{PACKAGE}@{VERSION} arrived with another hash than {INTEGRITY}"
+                )
             kept.parent.mkdir(parents=True, exist_ok=True)
             draft = kept.with_suffix(f".{os.getpid()}")
             shutil.copyfile(fetched, draft)
@@ -85,8 +91,12 @@ def _package() -> Path:
 def _fetch(target: Path) -> None:
     """By npm, with the registry of its settings; where there is no npm, from npm's own registry."""
     if shutil.which("npm"):
-        options = ["--pack-destination", str(target.parent), "--silent"]
-        run(["npm", "pack", f"{PACKAGE}@{VERSION}", *options], failing=f"fetching {PACKAGE} by npm")
+        options = ["--pack-destination", str(target.parent), "--loglevel", "error"]
+        command = ["npm", "pack", f"{PACKAGE}@{VERSION}", *options]
+        try:
+            run(command, failing=f"fetching {PACKAGE} by npm")
+        except Unavailable as error:
+            raise BodiesUnavailable(str(error)) from error
         return
     registry = os.environ.get("NPM_CONFIG_REGISTRY") or REGISTRY
     url = f"{registry.rstrip('/')}/{PACKAGE}/-/{PACKAGE.split('/')[1]}-{VERSION}.tgz"
@@ -94,7 +104,7 @@ def _fetch(target: Path) -> None:
         with urllib.request.urlopen(url, timeout=60) as answer:
             target.write_bytes(answer.read())
     except OSError as error:
-        raise Unavailable(f"{PACKAGE} cannot be fetched from {url}: {error}") from error
+        raise BodiesUnavailable(f"{PACKAGE} cannot be fetched from {url}: {error}") from error
 
 
 def _is_whole(data: bytes) -> bool:

@@ -45,7 +45,7 @@ def answers(serve: Callable[..., Served], tmp_path: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=240,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     printed = done.stdout.split(f"{END}\n")
@@ -53,6 +53,7 @@ def answers(serve: Callable[..., Served], tmp_path: Path) -> list[str]:
     return printed
 
 
+@pytest.mark.timeout(300)
 def test_README_answers_are_what_its_commands_print(answers: list[str]) -> None:
     shown = transcript()
     compared, printed = 0, iter(answers)
