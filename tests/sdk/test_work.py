@@ -177,6 +177,16 @@ def test_a_result_that_cannot_be_kept_does_not_undo_the_work() -> None:
     assert verb_of_result(make(), {"nan": float("nan")}) == Ack()
 
 
+def test_what_a_handler_puts_into_a_verb_is_made_fit_to_send() -> None:
+    odd: Any = ValueError("an exception where text is asked for")
+    assert verb_of_result(make(), Reject(odd)) == Reject("an exception where text is asked for")
+    released = verb_of_result(make(), Release(5, Failure("c" * 500, odd)))
+    assert isinstance(released, Release)
+    assert released.error is not None
+    assert (len(released.error.code), released.delay_seconds) == (100, 5)
+    assert released.error.message == str(odd)
+
+
 def test_failures_are_cut_to_what_servers_take() -> None:
     verb = verb_of_error(make(), ValueError("x" * 5000 + "end"))
     assert isinstance(verb, Release)

@@ -1,4 +1,4 @@
-"""The async client, on asyncio or trio through anyio. The same calls, the same core."""
+"""The async client. The same calls, the same core."""
 
 from __future__ import annotations
 

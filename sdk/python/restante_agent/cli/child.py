@@ -144,7 +144,7 @@ class Child:
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
     def _read_stdout(self) -> None:

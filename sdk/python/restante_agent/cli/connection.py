@@ -26,7 +26,6 @@ class Connection:
     client_id: str | None
     secret: str | None
     secret_file: Path | None
-    agent: str | None
     state_dir: Path | None
     as_json: bool
 
@@ -35,7 +34,7 @@ class Connection:
             raise ConfigurationError("set RESTANTE_URL or give --url, like http://127.0.0.1:8000")
         if not self.client_id:
             raise ConfigurationError("set RESTANTE_CLIENT_ID or give --client-id, like agt_…")
-        return Client(self.url, self.client_id, self._secret(), agent_id=self.agent, **options)
+        return Client(self.url, self.client_id, self._secret(), **options)
 
     def _secret(self) -> str:
         if self.secret_file is not None:
@@ -63,7 +62,6 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
         type=click.Path(path_type=Path, dir_okay=False),
         help="File with the secret; else RESTANTE_CLIENT_SECRET.",
     )
-    @click.option("--agent", help="The agent whose inbox is meant, if not the client itself.")
     @click.option(
         "--state-dir",
         envvar="RESTANTE_STATE_DIR",
@@ -81,7 +79,6 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
             client_id=kwargs.pop("client_id"),
             secret=secret.get("secret"),
             secret_file=kwargs.pop("client_secret_file"),
-            agent=kwargs.pop("agent"),
             state_dir=kwargs.pop("state_dir"),
             as_json=kwargs.pop("as_json"),
         )

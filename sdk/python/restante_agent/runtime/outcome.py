@@ -47,8 +47,14 @@ def verb_of_result(delivery: Delivery, result: HandlerResult) -> Verb | None:
         return Ack(_fitting(delivery, result.result))
     if result is None or isinstance(result, Mapping):
         return Ack(_fitting(delivery, result))
-    if isinstance(result, Release | Reject):
-        return result
+    if isinstance(result, Reject):
+        return Reject(str(result.reason)[:MESSAGE_LIMIT] or "rejected by its handler")
+    if isinstance(result, Release):
+        error = result.error
+        if error is None:
+            return result
+        failure = failed(str(error.code), str(error.message), FailureOutcome(error.outcome))
+        return Release(result.delay_seconds, failure)
     kind = type(result).__name__
     failure = failed(
         "handler_result", f"the handler returned {kind}: not None, an object or a verb"

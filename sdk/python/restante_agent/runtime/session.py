@@ -73,7 +73,10 @@ class Session:
         self._queue: SimpleQueue[Delivery | None] = SimpleQueue()
         loops = [self._keeper.run, *([self._doorbell.run] if plan.stream else [])]
         loops += [self._worker] * plan.concurrency
-        self._threads = [Thread(target=loop, daemon=True, name="restante") for loop in loops]
+        self._threads = [
+            Thread(target=self._guarded, args=(loop,), daemon=True, name="restante")
+            for loop in loops
+        ]
 
     def run(self) -> Summary:
         for thread in self._threads:
@@ -90,6 +93,15 @@ class Session:
         if self._board.fatal is not None:
             raise self._board.fatal
         return self._board.summary()
+
+    def _guarded(self, loop: Callable[[], None]) -> None:
+        """A thread that dies of a defect must not leave a runner that only looks alive."""
+        try:
+            loop()
+        except Exception as error:  # a client closed under a straggler is none
+            if not self._board.closed:
+                log.exception("thread-failed")
+                self._board.fail(ConfigurationError(f"the runner failed: {error!r}"))
 
     def _begin(self, claim: Claim, limit: int) -> None:
         with self._board.changed:
@@ -129,10 +141,6 @@ class Session:
         except StopIteration as ended:
             end: End = ended.value
             return end
-        except Exception as error:  # a defect of ours must not take the worker with it
-            log.exception("unsettled event_id=%s", delivery.event.event_id)
-            self._board.fail(ConfigurationError(f"the runner failed: {error}"))
-            return End.UNSETTLED
 
     def _perform(self, delivery: Delivery, effect: Effect) -> Known | Verb | None:
         match effect:
