@@ -1,7 +1,7 @@
-"""One consumer under fire: claims, checks, acks; every step is a line in its log before the next.
+"""One consumer under fire: claims, and acks or gives back; every step is a line in its log before the next.
 
 `python -m tests.acceptance.fire_consumer LOG NAME SEED`, with an agent's RESTANTE_* in the
-environment. It runs until it is killed. Lines: `got`, `acking`, `acked`, `refused`.
+environment. It runs until it is killed. Lines: `got`, `acking`, `acked`, `refused`, `released`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any
 from restante_agent.client import Client
 from restante_agent.errors import StaleClaim
 from restante_agent.model.event import ClaimedEvent
-from restante_agent.model.settle import Ack, Settlement
+from restante_agent.model.settle import Ack, Failure, Settlement
 from restante_agent.wire.retry import RetryPolicy
 
 PATIENT = RetryPolicy(attempts=10_000, budget_seconds=180.0, cap_seconds=1.0)
 LEASE_SECONDS = 4
+FAILURE = Failure("tried", "It did not work this time.")
 
 
 def line_writer(path: str) -> Callable[..., None]:
@@ -50,7 +51,9 @@ def work(client: Client, consumer: str, draw: random.Random, write: Callable[...
         time.sleep(LEASE_SECONDS + 1)
     if claim.events and draw.random() < 0.05:
         _try_stale(client, claim.events[0], write)
-    if len(claim.events) == 1:
+    if len(claim.events) == 1 and draw.random() < 0.1:
+        _release(client, claim.events[0], write, error=draw.choice((None, FAILURE)))
+    elif len(claim.events) == 1:
         _ack_one(client, claim.events[0], write)
     elif claim.events:
         _ack_many(client, claim.events, write)
@@ -76,6 +79,18 @@ def _ack_one(client: Client, event: ClaimedEvent, write: Callable[..., None]) ->
         write("refused", **named, reason=stale.reason)
     else:
         write("acked", **named)
+
+
+def _release(
+    client: Client, event: ClaimedEvent, write: Callable[..., None], *, error: Failure | None
+) -> None:
+    named = {"event": event.event_id, "generation": event.claim_generation}
+    try:
+        client.release(event.event_id, event.claim_generation, error=error)
+    except StaleClaim as stale:
+        write("refused", **named, reason=stale.reason)
+    else:
+        write("released", **named)
 
 
 def _ack_many(client: Client, events: tuple[ClaimedEvent, ...], write: Callable[..., None]) -> None:
