@@ -68,3 +68,16 @@ def test_make_targets_exist(page: Path) -> None:
     said = prose(page) + "\n".join(f"`{block.text}`" for block in blocks(page))
     for target in re.findall(r"`make ([a-z-]+)", said):
         assert target in targets, f"make {target}"
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(
+        r"^\| \[(\d{4})\]\((\S+)\)", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    pages = sorted(page.name for page in folder.glob("[0-9]*.md"))
+    assert [file for _, file in listed] == pages
+    assert [number for number, _ in listed] == [page[:4] for page in pages]
+    assert all((folder / page).read_text().startswith(f"# {page[:4]} ") for page in pages), (
+        "a page begins with its number"
+    )
