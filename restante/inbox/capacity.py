@@ -12,7 +12,8 @@ from sqlalchemy import Select, bindparam, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from restante.errors import InboxFull
-from restante.inbox.lifecycle import PENDING_GATES
+from restante.inbox.lifecycle import PENDING_GATES, Gate
+from restante.inbox.look import HELD_COUNTED
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import agent_inbox, scheduled_event
 from restante.storage.tables.identity import project
@@ -35,8 +36,10 @@ def check(
         if waiting + more > limit:
             full.append(encode_id(Prefix.AGENT, recipient_id))
         else:
+            # what is claimed does not wait, and may come back without asking here
+            held = _count(session, _HELD, recipient_id, HELD_COUNTED)
             session.connection().execute(
-                _SET_BOUND, {"recipient": recipient_id, "waiting": waiting}
+                _SET_BOUND, {"recipient": recipient_id, "waiting": waiting + held}
             )
     if full:
         raise InboxFull(recipients=full)
@@ -62,10 +65,8 @@ def check_tenant(session: Session, tenant_id: bytes, limit: int | None, more: in
 
 def count_unsettled(session: Session, recipient_id: bytes, most: int) -> int:
     """Pending and scheduled events of an inbox, counted to a little over `most`."""
-    connection = session.connection()
     return sum(
-        connection.execute(statement, {"recipient": recipient_id, "most": most + 1}).scalar_one()
-        for statement in (_PENDING, _SCHEDULED)
+        _count(session, statement, recipient_id, most + 1) for statement in (_PENDING, _SCHEDULED)
     )
 
 
@@ -76,28 +77,38 @@ def add(session: Session, counts: Mapping[bytes, int]) -> None:
     )
 
 
+def _count(session: Session, statement: Select[int], recipient_id: bytes, most: int) -> int:
+    values = {"recipient": recipient_id, "most": most}
+    return session.connection().execute(statement, values).scalar_one()
+
+
 def _counted(rows: Select[int]) -> Select[int]:
     return select(func.count()).select_from(rows.limit(bindparam("most")).subquery())
 
 
-# the projects first: then the claim's index answers by equality on its first three columns
-_PENDING_ROWS = (
-    select(literal(1).label("one"))
-    .select_from(project)
-    .join(inbox, inbox.c.tenant_id == project.c.tenant_id)
-    .join(
-        agent_inbox,
-        (agent_inbox.c.recipient_id == inbox.c.recipient_id)
-        & (agent_inbox.c.project_id == project.c.project_id)
-        & agent_inbox.c.gate.in_([gate.value for gate in PENDING_GATES]),
+def _rows_in(*gates: Gate) -> Select[int]:
+    """The projects first: then the claim's index answers by equality on its first three columns."""
+    return (
+        select(literal(1).label("one"))
+        .select_from(project)
+        .join(inbox, inbox.c.tenant_id == project.c.tenant_id)
+        .join(
+            agent_inbox,
+            (agent_inbox.c.recipient_id == inbox.c.recipient_id)
+            & (agent_inbox.c.project_id == project.c.project_id)
+            & agent_inbox.c.gate.in_([gate.value for gate in gates]),
+        )
     )
-)
+
+
+_PENDING_ROWS = _rows_in(*PENDING_GATES)
 _SCHEDULED_ROWS = (
     select(literal(1).label("one"))
     .select_from(inbox)
     .join(scheduled_event, scheduled_event.c.recipient_id == inbox.c.recipient_id)
     .where(scheduled_event.c.due_at.is_not(None))
 )
+_HELD = _counted(_rows_in(Gate.CLAIMED).where(inbox.c.recipient_id == bindparam("recipient")))
 _PENDING = _counted(_PENDING_ROWS.where(inbox.c.recipient_id == bindparam("recipient")))
 _SCHEDULED = _counted(_SCHEDULED_ROWS.where(inbox.c.recipient_id == bindparam("recipient")))
 _TENANT_PENDING = _counted(_PENDING_ROWS.where(inbox.c.tenant_id == bindparam("tenant")))
