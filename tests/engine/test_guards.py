@@ -118,9 +118,7 @@ def test_a_cancel_finds_the_scheduled_event_in_the_inbox(
 ) -> None:
     event = mail.publish(delay_seconds=5).event_id
     pass_time(mail.database, 6)
-    just_before(
-        monkeypatch, cancel_module, "check_visible", lambda s: timers.run_due(s, mail.id)
-    )
+    just_before(monkeypatch, cancel_module, "check_visible", lambda s: timers.run_due(s, mail.id))
     assert mail.cancel(event) == "cancelled"
     assert (mail.gate(event), mail.inbox_row().head) == (Gate.CANCELLED, 1)
 

@@ -6,6 +6,7 @@ from restante.inbox.lifecycle import fence
 from tests.engine.mutants import mutants
 from tests.unit.test_lifecycle_fence import CASES, NOW
 
+
 def notices(variant: object) -> bool:
     for lease, generation, reason in CASES:
         try:
