@@ -50,10 +50,10 @@ def complete(
 ) -> None:
     """Complete rows that passed the fence, all in one statement."""
     numbers = [row.sequence_number for _, row in acked]
-    COMPLETE.run(session, {"recipient": agent.id, "numbers": numbers, "completed": held.now})
+    COMPLETE.later(session, {"recipient": agent.id, "numbers": numbers, "completed": held.now})
     plain = [row.sequence_number for order, row in acked if order.result is None]
     if plain:
-        DROP_PAYLOADS.run(session, {"recipient": agent.id, "numbers": plain})
+        DROP_PAYLOADS.later(session, {"recipient": agent.id, "numbers": plain})
     with_result = [
         {"recipient": agent.id, "number": row.sequence_number, "answered": order.result}
         for order, row in acked

@@ -141,7 +141,7 @@ def _lease(
         observe(session, What.CLAIMED, "again", times=again)
     ends = now + timedelta(seconds=request.lease_seconds)
     numbers = [row.sequence_number for row in rows]
-    _CLAIM.run(
+    _CLAIM.later(
         session,
         {
             "recipient": recipient_id,

@@ -57,8 +57,8 @@ def commit_through(
     ]
     if done:
         values = {"recipient": agent.id, "numbers": [row.sequence_number for row in done]}
-        COMPLETE.run(session, {**values, "completed": now})
-        DROP_PAYLOADS.run(session, values)
+        COMPLETE.later(session, {**values, "completed": now})
+        DROP_PAYLOADS.later(session, values)
     # from the last to the first, so that a key's head never goes to one that goes as well
     for row in reversed(done):
         ending.leave_key(session, row, keys)

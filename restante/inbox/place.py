@@ -114,9 +114,9 @@ def place(
         if arrival.published is not None:
             arrival.published.sequence_number = number
             arrival.published.gate = gate
-    _PLAIN.run(session, plain)
-    _SPECIAL.run(session, special)
-    _CONTENT.run(session, contents)
+    _PLAIN.later(session, plain)
+    _SPECIAL.later(session, special)
+    _CONTENT.later(session, contents)
     if keys:
         ordering.wait(session, waiting)
         ordering.save_keys(session, keys.values())
@@ -135,7 +135,7 @@ def _advance(
         by_step[end - heads[recipient_id]].append(recipient_id)
     for step, recipient_ids in by_step.items():
         if step:
-            _ADVANCE.run(
+            _ADVANCE.later(
                 session, {"recipients": sorted(recipient_ids), "step": step, "changed": now}
             )
 

@@ -141,7 +141,7 @@ def write(session: Session) -> None:
         _insert(session, publication_key, recorded.keys)
     except IntegrityError as error:
         raise Repeat from error  # another call with this key has committed: look again
-    _CORRELATIONS.run(session, recorded.correlations)
+    _CORRELATIONS.later(session, recorded.correlations)
     if placed:
         place(session, placed, heads, now, advanced=advanced)
     _schedule(session, [a for a in recorded.arrivals if a.available_at > now])

@@ -43,7 +43,7 @@ def ring(
 
 def _write(session: Session) -> None:
     rings: list[Ring] = list(session.info.pop(_RINGS, {}).values())
-    _WAKE.run(session, sorted((r.recipient_id, r.project_id, r.head) for r in rings))
+    _WAKE.later(session, sorted((r.recipient_id, r.project_id, r.head) for r in rings))
     tell: Callable[[Sequence[Ring]], None] | None = session.info.get(ON_RING)
     if tell is not None:
         after_commit(session, lambda: tell(rings))

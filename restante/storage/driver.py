@@ -1,21 +1,23 @@
-"""Asking a server over PyMySQL's connection, and reading rows at a third of what PyMySQL takes.
+"""Asking a server over PyMySQL's connection, reading its answers at a third of what PyMySQL takes.
 
-PyMySQL looks at every column's description for every result (5 µs each) and hands each value
-through three calls. Here descriptions are compared with those seen before. Protocol: MySQL's client
-and server protocol, text result sets; PyMySQL speaks everything else of it.
+PyMySQL looks at every column's description for every result (5 µs each), hands each value through
+three calls, and waits for each answer before it sends the next statement. Here descriptions are
+compared with those seen before, and several statements may be sent together: the server takes one
+after the other from its connection. Protocol: MySQL's client and server protocol, COM_QUERY and text
+result sets; PyMySQL speaks everything else of it.
 """
 
 # ruff: noqa: SLF001 - PyMySQL has no public name for its packets; its version is pinned below 2
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pymysql
 from pymysql.constants import COMMAND, CR, FIELD_TYPE
-from pymysql.protocol import FieldDescriptorPacket, OKPacketWrapper
+from pymysql.protocol import FieldDescriptorPacket
 
 Read = Callable[[bytes], Any]
 Row = tuple[Any, ...]
@@ -23,6 +25,7 @@ Row = tuple[Any, ...]
 LONG_PACKET = 0xFFFFFF
 """A packet of this length goes on in the next one."""
 
+_OK = 0x00
 _NULL = 0xFB
 _END = 0xFE
 _ERROR = 0xFF
@@ -40,54 +43,93 @@ class Answer(NamedTuple):
     made_id: int = 0
 
 
-def ask(connection: Any, text: str) -> Answer:
-    """Send one statement and read all of its answer. Raises what PyMySQL raises."""
+class Refused(Exception):
+    """The server refused a statement; those sent with it were carried out all the same."""
+
+    def __init__(self, error: pymysql.err.MySQLError, text: str) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.text = text
+
+
+def ask(connection: Any, texts: Sequence[str]) -> list[Answer]:
+    """Send statements and read an answer for each. Raises Refused, and what PyMySQL raises.
+
+    None of them may need to know what became of those before it: so never a COMMIT after others.
+    """
+    written = [text.encode(connection.encoding, "surrogateescape") for text in texts]
+    if connection._sock is None:
+        raise pymysql.err.InterfaceError(0, "")
+    if sum(map(len, written)) + len(written) >= LONG_PACKET:
+        return [_ask_one(connection, text) for text in texts]
+    query = bytes((COMMAND.COM_QUERY,))
+    connection._write_bytes(
+        b"".join([(len(text) + 1).to_bytes(4, "little") + query + text for text in written])
+    )
+    return _read(connection, texts)
+
+
+def _ask_one(connection: Any, text: str) -> Answer:
     connection._execute_command(COMMAND.COM_QUERY, text)
-    first = connection._read_packet()
-    if first.is_ok_packet():
-        done = OKPacketWrapper(first)
-        connection.server_status = done.server_status
-        return Answer([], done.affected_rows, done.insert_id)
-    columns = first.read_length_encoded_integer()
+    (answer,) = _read(connection, (text,))
+    return answer
+
+
+def _read(connection: Any, texts: Sequence[str]) -> list[Answer]:
+    answers: list[Answer] = []
+    refused: Refused | None = None
     try:
-        return Answer(_read_rows(connection, columns))
-    except pymysql.err.MySQLError:
-        raise  # the server's word in place of a row, which ends the answer
+        connection._sock.settimeout(connection._read_timeout)
+        packets = _Packets(connection._rfile.read1)
+        for text in texts:
+            try:
+                answers.append(_read_answer(connection, packets))
+            except pymysql.err.MySQLError as error:  # it ends its answer, not the connection
+                refused = refused or Refused(error, text)
     except OSError as error:
         connection._force_close()
         raise pymysql.err.OperationalError(
             CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query ({error})"
         ) from error
     except BaseException:
-        connection._force_close()  # what is left of the answer would be taken for the next one's
+        connection._force_close()  # what is left would be taken for the next one's answer
         raise
+    if refused is not None:
+        raise refused
+    return answers
 
 
-def _read_rows(connection: Any, columns: int) -> list[Row]:
-    packets = _Packets(connection._rfile.read1)
-    next_packet = packets.next
-    described = [next_packet() for _ in range(columns)]
+def _read_answer(connection: Any, packets: _Packets) -> Answer:
+    first = packets.next()
+    if first[0] == _OK:
+        met, at = _number(first, 1)
+        made_id, at = _number(first, at)
+        connection.server_status = int.from_bytes(first[at : at + 2], "little")
+        return Answer([], met, made_id)
+    if first[0] == _ERROR:
+        pymysql.err.raise_mysql_exception(first)
+    columns, _ = _number(first, 0)
+    described = [packets.next() for _ in range(columns)]
     key = b"".join(described)
     shape = _shapes.get(key)
     if shape is None:
         if len(_shapes) >= _MOST_SHAPES:
             _shapes.clear()
         shape = _shapes[key] = tuple(_reader(description) for description in described)
-    next_packet()  # the end of the descriptions
+    packets.next()  # the end of the descriptions
     rows: list[Row] = []
     while True:
-        data = next_packet()
-        first = data[0]
-        if first == _END and len(data) < 9:
+        data = packets.next()
+        if data[0] == _END and len(data) < 9:
             connection.server_status = int.from_bytes(data[3:5], "little")
-            return rows
-        if first == _ERROR:
+            return Answer(rows)
+        if data[0] == _ERROR:
             pymysql.err.raise_mysql_exception(data)
         rows.append(_values(data, shape))
 
 
 class _Packets:
-    """The packets of one answer, cut from what the socket has: nothing of another answer follows."""
+    """The packets of some answers, cut from what the socket has: nothing else follows them."""
 
     __slots__ = ("_at", "_data", "_read")
 
@@ -125,20 +167,29 @@ class _Packets:
         return 0
 
 
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A length-encoded number → (it, where it ends)."""
+    first = data[at]
+    if first < _NULL:
+        return first, at + 1
+    size = 2 if first == 0xFC else 3 if first == 0xFD else 8
+    return int.from_bytes(data[at + 1 : at + 1 + size], "little"), at + 1 + size
+
+
 def _values(data: bytes, shape: tuple[Read | None, ...]) -> Row:
     """The values of a row: each a length and so many bytes."""
     at = 0
     values: list[Any] = []
     for read in shape:
         length = data[at]
-        at += 1
-        if length >= _NULL:
-            if length == _NULL:
-                values.append(None)
-                continue
-            size = 2 if length == 0xFC else 3 if length == 0xFD else 8
-            length = int.from_bytes(data[at : at + size], "little")
-            at += size
+        if length == _NULL:
+            values.append(None)
+            at += 1
+            continue
+        if length > _NULL:
+            length, at = _number(data, at)
+        else:
+            at += 1
         value = data[at : at + length]
         at += length
         values.append(value if read is None else read(value))

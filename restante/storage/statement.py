@@ -15,7 +15,8 @@ from typing import Any
 from sqlalchemy import CompoundSelect, Connection, Dialect, Select, Table, Update, insert
 from sqlalchemy.orm import Session
 
-from restante.storage.driver import Answer, ask
+from restante.storage.driver import Answer
+from restante.storage.unit import Unit, send
 
 TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
@@ -36,12 +37,12 @@ class Statement:
 
     def rows(self, session: Session, values: Values) -> Sequence[Any]:
         """What a SELECT finds; its columns are the rows' attributes."""
-        connection = session.connection()
+        connection = _connection(session)
         if connection.dialect.name == "sqlite":
             return connection.execute(self._core, dict(values)).all()
-        found = self._send(connection, values).rows
+        (answer,) = _ask(session, connection, [self._write(connection, values)])
         row = self._row
-        return [row(values_of) for values_of in found]
+        return [row(found) for found in answer.rows]
 
     def first(self, session: Session, values: Values) -> Any | None:
         """The first row, or None."""
@@ -50,27 +51,35 @@ class Statement:
 
     def run(self, session: Session, values: Values) -> int:
         """How many rows a statement met that changes some."""
-        connection = session.connection()
+        connection = _connection(session)
         if connection.dialect.name == "sqlite":
             return connection.execute(self._core, dict(values)).rowcount
-        return self._send(connection, values).met
+        (answer,) = _ask(session, connection, [self._write(connection, values)])
+        return answer.met
+
+    def later(self, session: Session, values: Values) -> None:
+        """Carry it out with the next statement of this session; nobody asks what it met."""
+        connection = _connection(session)
+        if isinstance(session, Unit) and connection.dialect.name != "sqlite":
+            session.later(self._write(connection, values))
+        else:
+            self.run(session, values)
 
     def made_id(self, session: Session, values: Values) -> int | None:
         """What an UPDATE that met a row gave to LAST_INSERT_ID; None where it met none, and on SQLite."""
-        connection = session.connection()
+        connection = _connection(session)
         if connection.dialect.name == "sqlite":
             return None
-        answer = self._send(connection, values)
+        (answer,) = _ask(session, connection, [self._write(connection, values)])
         return answer.made_id if answer.met else None
 
-    def _send(self, connection: Connection, values: Values) -> Answer:
+    def _write(self, connection: Connection, values: Values) -> str:
         dialect: Any = connection.dialect
         text = self._texts.get(dialect.is_mariadb)
         if text is None:
             text = self._texts[dialect.is_mariadb] = self._compile(dialect)
         driver: Any = connection.connection.dbapi_connection
-        written = {name: literal(driver, value) for name, value in values.items()}
-        return _send(connection, driver, text % written)
+        return text % {name: literal(driver, value) for name, value in values.items()}
 
     def _compile(self, dialect: Dialect) -> str:
         compiled: Any = self._core.compile(dialect=dialect)
@@ -97,17 +106,24 @@ class Insert:
         self._table, self._columns = table, columns
         self._heads: dict[bool, str] = {}
 
-    def run(self, session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows, each with a value for every column in their order."""
+    def later(self, session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, each with a value for every column, with the next statement of this session."""
         if not rows:
             return
-        connection = session.connection()
+        connection = _connection(session)
         if connection.dialect.name == "sqlite":
             named = [dict(zip(self._columns, row, strict=True)) for row in rows]
             connection.execute(insert(self._table), named)
-            return
+        elif isinstance(session, Unit):
+            session.later(*self._write(connection, rows))
+        else:
+            for text in self._write(connection, rows):
+                send(connection, [text])
+
+    def _write(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[str]:
         head = self._head(connection.dialect)
         driver: Any = connection.connection.dbapi_connection
+        statements: list[str] = []
         texts: list[str] = []
         length = 0
         before: tuple[Any, ...] = (_NOTHING,) * len(self._columns)
@@ -121,11 +137,11 @@ class Insert:
             before = row
             text = f"({','.join(parts)})"
             if texts and length + len(text) > TEXT_BYTES:
-                _send(connection, driver, head + ",".join(texts))
+                statements.append(head + ",".join(texts))
                 texts, length = [], 0
             texts.append(text)
             length += len(text)
-        _send(connection, driver, head + ",".join(texts))
+        return [*statements, head + ",".join(texts)]
 
     def _head(self, dialect: Any) -> str:
         head = self._heads.get(dialect.is_mariadb)
@@ -160,12 +176,9 @@ def literal(driver: Any, value: Any) -> str:
     return escaped
 
 
-def _send(connection: Connection, driver: Any, text: str) -> Answer:
-    """Ask the server, with the events and the errors of any other statement."""
-    try:
-        # as SQLAlchemy asks itself: tests count statements by these events
-        if connection._has_events or connection.engine._has_events:  # noqa: SLF001
-            connection.dispatch.before_cursor_execute(connection, None, text, (), None, False)
-        return ask(driver, text)
-    except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
-        connection._handle_dbapi_exception(error, text, None, None, None)  # noqa: SLF001
+def _connection(session: Session) -> Connection:
+    return session.bare_connection() if isinstance(session, Unit) else session.connection()
+
+
+def _ask(session: Session, connection: Connection, texts: list[str]) -> list[Answer]:
+    return session.ask(*texts) if isinstance(session, Unit) else send(connection, texts)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.orm import Session
+
+from restante.storage.driver import Answer, Refused, ask
 
 
 class Unit(Session):
@@ -14,6 +16,9 @@ class Unit(Session):
 
     What else a Session does (an identity map, transactions as a state machine of their own) took
     100 µs of every call; here it is not made at all. Verbs cannot tell it from an application's own.
+
+    Statements whose answer nobody waits for are kept (`later`) and sent with the next one, or before
+    the commit: under load a round trip costs more than most of them.
     """
 
     def __init__(self, engine: Engine, info: Mapping[Any, Any]) -> None:
@@ -21,9 +26,49 @@ class Unit(Session):
         self.__dict__["info"] = dict(info)
         self._engine = engine
         self._connection: Connection | None = None
+        self._kept: list[str] = []
 
     def connection(self, *_: Any, **__: Any) -> Connection:
-        """The connection, its transaction begun."""
+        """The connection, its transaction begun and all that was kept for later carried out."""
+        connection = self._begun()
+        if self._kept:
+            self.ask()
+        return connection
+
+    def bare_connection(self) -> Connection:
+        """The connection, for what is asked through `ask`."""
+        return self._begun()
+
+    def later(self, *texts: str) -> None:
+        """Have statements carried out with the next one."""
+        self._kept += texts
+
+    def ask(self, *texts: str) -> list[Answer]:
+        """What is answered to these, sent together with what was kept."""
+        kept, self._kept = self._kept, []
+        return send(self._begun(), [*kept, *texts])[len(kept) :]
+
+    def commit(self) -> None:
+        """Commit what was done, if anything was."""
+        if self._kept:
+            self.ask()
+        if self._connection is not None:
+            self._connection.commit()
+
+    def rollback(self) -> None:
+        """Undo what was done, if anything was."""
+        self._kept.clear()
+        if self._connection is not None:
+            self._connection.rollback()
+
+    def close(self) -> None:
+        """Give the connection back; what is not committed is undone."""
+        connection, self._connection = self._connection, None
+        self._kept.clear()
+        if connection is not None:
+            connection.close()
+
+    def _begun(self) -> Connection:
         connection = self._connection
         if connection is None:
             connection = self._engine.connect()
@@ -31,18 +76,16 @@ class Unit(Session):
             self._connection = connection
         return connection
 
-    def commit(self) -> None:
-        """Commit what was done, if anything was."""
-        if self._connection is not None:
-            self._connection.commit()
 
-    def rollback(self) -> None:
-        """Undo what was done, if anything was."""
-        if self._connection is not None:
-            self._connection.rollback()
-
-    def close(self) -> None:
-        """Give the connection back; what is not committed is undone."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+def send(connection: Connection, texts: Sequence[str]) -> list[Answer]:
+    """Ask the server, with the events and the errors of any other statement."""
+    try:
+        # as SQLAlchemy asks itself: tests count statements by these events
+        if connection._has_events or connection.engine._has_events:  # noqa: SLF001
+            for text in texts:
+                connection.dispatch.before_cursor_execute(connection, None, text, (), None, False)
+        return ask(connection.connection.dbapi_connection, texts)
+    except Refused as refused:
+        connection._handle_dbapi_exception(refused.error, refused.text, None, None, None)  # noqa: SLF001
+    except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
+        connection._handle_dbapi_exception(error, texts[0], None, None, None)  # noqa: SLF001
