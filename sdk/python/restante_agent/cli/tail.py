@@ -53,7 +53,8 @@ def tail(
             _show(page, lines=json_lines, headless=True)
             if not page.events and not page.has_more:
                 # Something claimable ends the server's wait at once; its pace is kept to.
-                time.sleep((page.next_poll_ms or 1000) / 1000 if page.claimable else 0.1)
+                pause = (page.next_poll_ms or 1000) / 1000
+                time.sleep(pause if page.claimable else min(1.0, pause))
 
 
 class Reader:
