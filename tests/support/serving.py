@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import urllib.error
+import tempfile
 import urllib.request
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +26,28 @@ SECRET_KEY = "a-secret-key-for-tests-that-is-long-enough"
 READY_SECONDS = 60.0
 
 
+@cache
+def scratch() -> Path:
+    """What the programs of this test process keep outside their database; gone at its end.
+
+    Its path is short: sockets are made in it, and a socket's path may have 107 bytes.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="restante-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def environment(database_url: str, settings: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without its own settings, and those given."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("RESTANTE_")
     }
-    fixed = {"RESTANTE_DATABASE_URL": database_url, "RESTANTE_SECRET_KEY": SECRET_KEY}
+    fixed = {
+        "RESTANTE_DATABASE_URL": database_url,
+        "RESTANTE_INSTANCE": str(scratch() / "instance"),
+        "RESTANTE_SECRET_KEY": SECRET_KEY,
+        "XDG_RUNTIME_DIR": str(scratch()),
+    }
     return {**inherited, **fixed, **settings}
 
 
