@@ -29,7 +29,9 @@ def found(
 def test_only_the_unit_of_work_commits_or_rolls_back() -> None:
     ends = (".commit", ".rollback")
     assert not found(
-        ENGINE, lambda used: used.endswith(ends), except_in=("restante/storage/transaction.py",)
+        ENGINE,
+        lambda used: used.endswith(ends),
+        except_in=("restante/storage/transaction.py", "restante/storage/unit.py"),
     )
 
 
