@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -22,6 +23,7 @@ from restante import __version__
 blueprint = Blueprint("openapi", __name__)
 REFERENCE = "#/components/schemas/{model}"
 _KEPT = "restante_openapi"
+_CONVERTED = re.compile(r"<(?:\w+:)?(\w+)>")
 
 ABOUT = (
     "Restante holds mail for agents that are not always there. An event is a row in its recipient's inbox; "
@@ -59,8 +61,7 @@ def endpoints(app: Flask) -> list[tuple[str, str, Endpoint]]:
     for rule in app.url_map.iter_rules():
         endpoint = endpoint_of(app.view_functions[rule.endpoint])
         if endpoint is not None:
-            parts = [f"{{{part}}}" if is_name else part for is_name, part in rule._trace]  # noqa: SLF001 - no other way to its parts
-            path = "".join(parts).partition("|")[2]
+            path = _CONVERTED.sub(r"{\1}", rule.rule)
             found.append((path, rule.endpoint.partition(".")[2], endpoint))
     return found
 

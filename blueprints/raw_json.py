@@ -22,10 +22,11 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _MEMBER = re.compile(
     rb'[\s,]*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+(' + _STRING + rb'|[^\s,\]}"\[{]++)?+'
 )
-_SCALAR = re.compile(_STRING + rb'|[^\s,\]}"\[{]++')
-_SPACE = re.compile(rb"[\s,]*+")
-_END = re.compile(rb"\s*+}")
-_END_OF_ARRAY = re.compile(rb"\s*+\]")
+# typed as what always matches: the text is JSON
+_SCALAR: Any = re.compile(_STRING + rb'|[^\s,\]}"\[{]++')
+_SPACE: Any = re.compile(rb"[\s,]*+")
+_END: Any = re.compile(rb"\s*+}")
+_END_OF_ARRAY: Any = re.compile(rb"\s*+\]")
 # an envelope is less deep; what lies deeper is unknown, and refused by its name
 _WALKED = 6
 
@@ -99,16 +100,18 @@ class _Walk:
         if len(names) > len(value):
             twice = Counter(names).most_common(1)[0][0]
             raise NoObject(f"The member {twice[:64]!r} is named twice in one object.")
-        return _END.match(text, at).end()  # type: ignore[union-attr] # the text is JSON
+        end: int = _END.match(text, at).end()
+        return end
 
     def items(self, at: int, value: list[Any], depth: int) -> int:
         """From behind `[` to behind its `]`."""
         text = self.text
         for item in value:
-            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+            at = _SPACE.match(text, at).end()
             nested = type(item) in (dict, list)
-            at = self.value(at, item, depth) if nested else _SCALAR.match(text, at).end()  # type: ignore[union-attr]
-        return _END_OF_ARRAY.match(text, at).end()  # type: ignore[union-attr]
+            at = self.value(at, item, depth) if nested else _SCALAR.match(text, at).end()
+        end: int = _END_OF_ARRAY.match(text, at).end()
+        return end
 
     def value(self, at: int, value: Any, depth: int) -> int:
         """From the first byte of an array or object to behind its last."""

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class Client:
 @pytest.fixture
 def served(
     serve: Callable[..., Served], worker_folder: Path, worker_name: str
-) -> Iterator[tuple[Served, Client]]:
+) -> tuple[Served, Client]:
     url = create_empty("sqlite", f"http_{worker_name}", worker_folder)
     command = RestanteCommand(url)
     command.upgrade()
@@ -65,7 +65,7 @@ def served(
     command.create_project(tenant, "main")
     agent = command.create_agent(tenant, "alice", grants=("agent:main:read", "agent:main:claim"))
     one = serve(url)
-    yield one, Client(one.url, agent)
+    return one, Client(one.url, agent)
 
 
 def test_chunks_limits_and_the_end_of_held_calls(served: tuple[Served, Client]) -> None:
@@ -90,7 +90,7 @@ def test_chunks_limits_and_the_end_of_held_calls(served: tuple[Served, Client]) 
 def is_listening(server: Served) -> bool:
     """The held call's connection is accepted by the worker."""
     (worker,) = server.worker_pids()
-    sockets = [os.readlink(fd) for fd in Path(f"/proc/{worker}/fd").iterdir() if fd.is_symlink()]
+    sockets = [str(fd.readlink()) for fd in Path(f"/proc/{worker}/fd").iterdir() if fd.is_symlink()]
     port = f":{server.port:04X}"
     accepted = {
         line.split()[9]

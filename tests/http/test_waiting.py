@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import update
+from sqlalchemy.pool import QueuePool
 from werkzeug.test import TestResponse
 
 from restante.signals.hub import Bell
@@ -92,7 +93,8 @@ def test_while_a_call_is_held_it_holds_no_connection(
 ) -> None:
     calls = [held(alice, "POST", "A/inbox/claim", json={"wait_seconds": 20}) for _ in range(3)]
     pool = world.house.database.engine.pool
-    wait_until(lambda: pool.checkedout() == 0, "no connection is in use")  # type: ignore[attr-defined]
+    assert isinstance(pool, QueuePool)
+    wait_until(lambda: pool.checkedout() == 0, "no connection is in use")
     assert not any(call.done() for call in calls)
     world.house.hub.drain()
     assert [call.result(timeout=10).json["events"] for call in calls] == [[], [], []]
