@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,18 @@ RESTANTE_AGENT = Path(sys.executable).with_name("restante-agent")
 
 @dataclass
 class Away:
-    """An agent, whether its process runs or not. `hits`: when it was killed, monotonic ns."""
+    """An agent, whether its process runs or not.
+
+    `hits`: when it was killed, monotonic ns. `finished_by`: the kill by which an event was in its
+    record of finished ones.
+    """
 
     member: Member
     url: str
     folder: Path
     process: Process | None = None
     hits: list[int] = field(default_factory=list)
+    finished_by: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         (self.folder / effect.EFFECTS).mkdir(parents=True)
@@ -73,8 +79,18 @@ class Away:
         pid = self.process.pid
         self.process.kill()
         self.hits.append(time.monotonic_ns())
+        for event in self.record():
+            self.finished_by.setdefault(event, self.hits[-1])
         self.come_back()
         return f"agent {pid}"
+
+    def record(self) -> set[str]:
+        """The events that its record says are finished; to be read while it does not run."""
+        found = set()
+        for file in (self.folder / "state").rglob("record.sqlite3"):
+            with closing(sqlite3.connect(file)) as kept:
+                found.update(event for (event,) in kept.execute("SELECT event_id FROM finished"))
+        return found
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs of its handler, in the order in which they began."""

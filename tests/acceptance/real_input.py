@@ -28,7 +28,7 @@ BATCH = 25
 KILLS = {"agent": 8, "web worker": 4, "database": 1}
 
 
-@dataclass
+@dataclass(repr=False)
 class RealInput:
     """One run. `sent`: what was published, by event id."""
 
@@ -76,7 +76,7 @@ class RealInput:
         for agent in self.agents:
             if agent.process is not None and not agent.process.is_running():
                 raise AssertionError(f"{agent.id} ended:\n{agent.process.tail()}")
-        return completed == len(self.sent)
+        return completed == len(self.sent) and not strikes.plan
 
     def haunt(self) -> None:
         """Settle for killed holders whose events others have claimed since: each must be refused."""
@@ -174,7 +174,6 @@ def deliver(
         wait_until(lambda: run.is_done(strikes), "all is completed", timeout_seconds=LIMIT_SECONDS)
         run.leave()
         run.haunt()
-        assert not strikes.plan, f"not carried out: {strikes.plan}"
         return run
     finally:
         run.end()

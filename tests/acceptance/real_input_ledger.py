@@ -37,11 +37,15 @@ def audit(run: RealInput) -> str:
 
 
 def _check_runs(agent: Away, mine: dict[str, Body], struck: list[int]) -> int:
-    """→ how often a handler began anew; only a kill in between may cause it, the record sees to that."""
+    """→ how often a handler began anew: only after a kill, and never once the record had the event."""
+    assert agent.record() == mine.keys()
     begun: dict[str, list[int]] = {}
     for one in agent.runs():
         begun.setdefault(one["event"], []).append(one["at"])
     for event, times in begun.items():
+        assert times[-1] < agent.finished_by.get(event, times[-1] + 1), (
+            f"{event}: the record had it"
+        )
         for before, after in pairwise(times):
             assert any(before < hit < after for hit in struck), f"{event} was worked twice"
     keys: dict[tuple[str, str], list[int]] = {}
