@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 
-from config import Settings
-from workers.run_folder import metrics_folder, run_folder
+from config import Settings, SettingsRefused
+from workers.run_folder import RunFolderRefused, metrics_folder, run_folder
 
 
 def run_maintenance(settings: Settings, *, once: bool) -> Mapping[str, Mapping[str, int]]:
     """Maintain until a signal, or one pass of everything; returns what that did, by service."""
-    folder = run_folder(settings.database_url)
+    try:
+        folder = run_folder(settings.database_url)
+    except RunFolderRefused as error:
+        raise SettingsRefused([str(error)]) from None
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     # its figures are shown by the web processes of this host; the library looks when it is imported
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder(folder))
     from workers.maintainer import maintain  # noqa: PLC0415 - see above

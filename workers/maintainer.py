@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from workers.figures import FigureKeeper
 from workers.maintenance import maintenance_services
 from workers.metrics import Metrics
 from workers.service import Services
+
+log = logging.getLogger("restante.workers")
 
 SLOTS = 8
 
@@ -64,5 +67,6 @@ def _run(services: Services) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     services.start()
+    log.info("maintenance_started services=%s", len(services.all))
     stop.wait()
     services.stop()

@@ -14,24 +14,33 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+LONGEST = 80
+"""Bytes of the folder's path: that of a socket in it may have 107."""
+
 
 class RunFolderRefused(Exception):
-    """The run folder belongs to somebody else."""
+    """The run folder cannot be made, or belongs to somebody else."""
 
 
 def run_folder(database_url: str) -> Path:
     """The folder (0700) for this user and database; made where there is none.
 
-    It is named after the database without its password, under XDG_RUNTIME_DIR or the folder for
-    temporary files: a socket's path may have 107 bytes.
+    It is named after the database without its password, under XDG_RUNTIME_DIR or, where that is too
+    deep for the path of a socket, the folder for temporary files. Raises RunFolderRefused.
     """
     url = make_url(database_url)
     name = f"{url.get_backend_name()}|{url.host}|{url.port}|{url.database}"
     digest = hashlib.sha256(name.encode()).hexdigest()[:12]
-    base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-    folder = base / f"restante-{os.geteuid()}-{digest}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
+    bases = filter(None, (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"))  # noqa: S108 - checked below
+    folders = (Path(base) / f"restante-{os.geteuid()}-{digest}" for base in bases)
+    folder = next(f for f in folders if len(os.fsencode(f)) <= LONGEST)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise RunFolderRefused(
+            f"{folder} cannot be made ({error.strerror}): set XDG_RUNTIME_DIR to a private folder."
+        ) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise RunFolderRefused(
             f"{folder} must be a folder of this user that nobody else can enter: remove it, "

@@ -6,6 +6,7 @@ import os
 import sys
 
 from config import PREFIX, Settings, SettingsRefused
+from workers.run_folder import RunFolderRefused, run_folder
 
 DEFAULT_WORKERS = 2
 
@@ -24,6 +25,10 @@ def serve(settings: Settings, *, host: str, port: int, workers: int | None = Non
             )
             raise SettingsRefused([fault])
         workers = 1
+    try:
+        run_folder(settings.database_url)
+    except RunFolderRefused as error:
+        raise SettingsRefused([str(error)]) from None
     options = ["--host", host, "--port", str(port), "--workers", str(workers or DEFAULT_WORKERS)]
     given = {
         "INSTANCE": str(settings.instance),

@@ -44,10 +44,11 @@ class Worker(GeventWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
         self.wsgi = releasing(self.wsgi)
-
-    def run(self) -> None:
+        # here a failure ends the server; later gunicorn would start one worker after another
         self.runtime = self.app.make_runtime()
         self.runtime.start()
+
+    def run(self) -> None:
         try:
             super().run()
         finally:

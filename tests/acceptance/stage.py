@@ -9,6 +9,13 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
+from restante.identity.agents import create_agent
+from restante.identity.machines import Enrolled
+from restante.identity.projects import create_project
+from restante.identity.services import create_service
+from restante.identity.tenants import create_tenant
+from restante.storage.ids import Prefix, encode_id, new_id
+from restante.storage.transaction import Database
 from tests.support.listening import Listener
 from tests.support.serving import Served
 
@@ -41,27 +48,34 @@ def token_of(url: str, client: dict[str, Any]) -> str:
 
 @dataclass
 class Stage:
-    """Who is on it. Every url may be that of another process on the same database."""
+    """Who is on it: a new tenant, its project `p`, an agent and a producer."""
 
+    database: Database
     served: Served
-    agent: dict[str, Any] = field(default_factory=dict)
-    producer: dict[str, Any] = field(default_factory=dict)
+    agent: dict[str, Any] = field(init=False)
+    producer: dict[str, Any] = field(init=False)
     tokens: dict[str, str] = field(default_factory=dict)
     listeners: list[Listener] = field(default_factory=list)
 
-    def set_up(self) -> Stage:
-        """Make the tenant `t`, its project `p`, an agent and a producer."""
-        command = self.served.command
-        command.create_tenant("t")
-        command.create_project("t", "p")
+    def __post_init__(self) -> None:
+        self._tenant = self.database.run(
+            lambda session: create_tenant(session, new_id().hex(), require_signatures=False)
+        )
+        self.database.run(lambda session: create_project(session, self._tenant.id, "p"))
         self.agent = self.enrol("a")
-        self.producer = command.create_service("t", "s", scopes=("tenant:events:publish",))
-        return self
+        scopes = ("tenant:events:publish",)
+        made = self.database.run(
+            lambda session: create_service(session, self._tenant.id, name="s", scopes=scopes)
+        )
+        self.producer = _client(Prefix.SERVICE, made)
 
     def enrol(self, name: str) -> dict[str, Any]:
         """Another agent that may read and claim in every project."""
         grants = ("agent:*:read", "agent:*:claim")
-        return self.served.command.create_agent("t", name, grants=grants)
+        made = self.database.run(
+            lambda session: create_agent(session, self._tenant.id, name=name, grants=grants)
+        )
+        return _client(Prefix.AGENT, made)
 
     def token(self, client: dict[str, Any]) -> str:
         """Its token, got once."""
@@ -109,3 +123,8 @@ class Stage:
         """Hang up every listener."""
         for listener in self.listeners:
             listener.close()
+
+
+def _client(prefix: Prefix, made: Enrolled) -> dict[str, Any]:
+    public_id = encode_id(prefix, made.id)
+    return {"agent_id": public_id, "client_id": public_id, "client_secret": made.client_secret}

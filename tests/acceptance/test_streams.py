@@ -2,44 +2,89 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from commands import MIGRATIONS
+from restante.storage import schema
 from restante.storage.engine import make_engine
+from restante.storage.transaction import Database
 from tests.acceptance.stage import Stage, call
+from tests.support.databases import create_empty
 from tests.support.processes import Process
-from tests.support.serving import RESTANTE, RestanteCommand, Served, environment
+from tests.support.serving import RESTANTE, Served, environment
 from tests.support.waiting import wait_until
 
 Serve = Callable[..., Served]
 SetUp = Callable[..., Stage]
 
 
+def upgraded(url: str) -> Database:
+    engine = make_engine(url)
+    schema.upgrade(engine, MIGRATIONS)
+    return Database(engine)
+
+
 @pytest.fixture
 def stage(empty_database_url: str, backend: str, serve: Serve, tmp_path: Path) -> Iterator[SetUp]:
     """Serves an empty database with these settings and gives the stage on it."""
+    database = upgraded(empty_database_url)
     stages: list[Stage] = []
 
     def set_up(workers: int = 1, **settings: str) -> Stage:
         given = {"RESTANTE_INSTANCE": str(tmp_path / "instance"), **settings}
-        RestanteCommand(empty_database_url, settings=given).upgrade()
         workers = 1 if backend == "sqlite" else workers
-        made = Stage(serve(empty_database_url, workers=workers, settings=given)).set_up()
-        stages.append(made)
-        return made
+        served = serve(empty_database_url, workers=workers, settings=given)
+        stages.append(Stage(database, served))
+        return stages[-1]
 
     yield set_up
     for made in stages:
         made.close()
+    database.engine.dispose()
 
 
-def test_a_stream_from_ready_to_ring(stage: SetUp) -> None:
-    here = stage()
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's name."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def served(
+    backend: str, worker_folder: Path, worker_name: str
+) -> Iterator[tuple[Database, Served]]:
+    """A server for all tests that set nothing; with two workers where there can be two."""
+    url = create_empty(backend, f"restante_{worker_name}_streams", worker_folder)
+    database = upgraded(url)
+    one = Served(
+        url,
+        log=worker_folder / "streams.log",
+        workers=1 if backend == "sqlite" else 2,
+        settings={"RESTANTE_INSTANCE": str(worker_folder / f"instance-{backend}")},
+    )
+    one.wait_until_ready()
+    yield database, one
+    one.process.kill_group()
+    database.engine.dispose()
+
+
+@pytest.fixture
+def here(served: tuple[Database, Served]) -> Iterator[Stage]:
+    """A stage of its own on the server of all."""
+    made = Stage(*served)
+    yield made
+    made.close()
+
+
+def test_a_stream_from_ready_to_ring(here: Stage) -> None:
     stream = here.listen()
     ready = stream.wait_for("ready")
     assert stream.status == 200
@@ -62,8 +107,7 @@ def test_a_stream_from_ready_to_ring(stage: SetUp) -> None:
     assert all("id" not in frame.fields for frame in stream.frames)
 
 
-def test_what_waits_rings_on_connect(stage: SetUp) -> None:
-    here = stage()
+def test_what_waits_rings_on_connect(here: Stage) -> None:
     here.publish()
     first = here.listen()
     assert first.wait_for("ready").data["claimable"] == 1
@@ -75,8 +119,7 @@ def test_what_waits_rings_on_connect(stage: SetUp) -> None:
     assert not read.of("inbox_updated")
 
 
-def test_who_may_not_listen(stage: SetUp) -> None:
-    here = stage()
+def test_who_may_not_listen(here: Stage) -> None:
     address = here.address("subscribe")
     assert call(address)[0] == 401
     assert call(f"{address}?access_token={here.token(here.agent)}")[0] in (400, 401)
@@ -89,8 +132,7 @@ def test_who_may_not_listen(stage: SetUp) -> None:
     assert call(here.address("inbox/stats"), here.token(here.agent))[1]["streams"] == 0
 
 
-def test_every_stream_of_every_worker_is_rung(stage: SetUp) -> None:
-    here = stage(workers=2)
+def test_every_stream_of_every_worker_is_rung(here: Stage) -> None:
     streams = [here.listen() for _ in range(6)]
     for stream in streams:
         stream.wait_for("ready")
@@ -107,13 +149,11 @@ def test_every_stream_of_every_worker_is_rung(stage: SetUp) -> None:
 
 @pytest.mark.servers_only
 def test_another_host_hears_within_a_second(
-    stage: SetUp, serve: Serve, empty_database_url: str, tmp_path: Path
+    stage: SetUp, serve: Serve, empty_database_url: str, short_folder: Path
 ) -> None:
     here = stage()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir(mode=0o700)
     # no run folder in common: what one host's processes share
-    apart = {"XDG_RUNTIME_DIR": str(elsewhere), "RESTANTE_PUBLIC_URL": here.served.url}
+    apart = {"XDG_RUNTIME_DIR": str(short_folder), "RESTANTE_PUBLIC_URL": here.served.url}
     there = serve(empty_database_url, settings={**here.served.settings, **apart})
     stream = here.listen(url=there.url)
     stream.wait_for("ready")
@@ -124,25 +164,22 @@ def test_another_host_hears_within_a_second(
         here.claim()
 
 
-def test_heartbeats_and_the_end_of_a_revoked_stream(stage: SetUp, empty_database_url: str) -> None:
+def test_heartbeats_and_the_end_of_a_revoked_stream(stage: SetUp) -> None:
     here = stage(RESTANTE_HEARTBEAT_SECONDS="1")
     stream = here.listen()
     assert stream.wait_for("ready").data["heartbeat_seconds"] == 1
     beats = [stream.wait_for("heartbeat", count=n, timeout_seconds=2.5) for n in (1, 2, 3)]
     assert beats[0].data == {}
     assert beats[2].at - beats[0].at < 3
-    engine = make_engine(empty_database_url)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE principal SET status = 'disabled' WHERE kind = 'agent'"))
-    engine.dispose()
+    disable = text("UPDATE principal SET status = 'disabled' WHERE kind = 'agent'")
+    here.database.run(lambda session: session.connection().execute(disable))
     disabled = time.monotonic()
     assert stream.wait_for("revoked").at - disabled < 2
     assert stream.ended.wait(2)
     assert call(here.address("subscribe"), here.token(here.agent))[0] == 401
 
 
-def test_the_ninth_stream_closes_the_oldest(stage: SetUp) -> None:
-    here = stage(workers=2)
+def test_the_ninth_stream_closes_the_oldest(here: Stage) -> None:
     streams = []
     for _ in range(9):
         streams.append(here.listen())
@@ -164,8 +201,7 @@ def test_open_streams_hold_no_database_connection(stage: SetUp) -> None:
         assert len(here.claim()) == 1
 
 
-def test_a_stream_whose_client_left_is_no_stream(stage: SetUp) -> None:
-    here = stage()
+def test_a_stream_whose_client_left_is_no_stream(here: Stage) -> None:
     stream = here.listen()
     stream.wait_for("ready")
 
@@ -233,6 +269,9 @@ def test_a_maintainer_of_its_own_rings_the_web_processes(
         log=tmp_path / "maintain.log",
         env=environment(empty_database_url, here.served.settings),
     )
+    wait_until(
+        lambda: "maintenance_started" in maintainer.tail(), "the maintainer", timeout_seconds=60
+    )
     stream = here.listen()
     stream.wait_for("ready")
     here.publish(delay_seconds=3)
@@ -242,10 +281,11 @@ def test_a_maintainer_of_its_own_rings_the_web_processes(
     assert maintainer.stop(timeout_seconds=15) == 0
 
 
-def test_the_figures_of_all_workers(stage: SetUp) -> None:
-    here = stage(workers=2)
-    stream = here.listen()
-    stream.wait_for("ready")
+def test_the_figures_of_all_workers(here: Stage) -> None:
+    before = figures(here)
+    streams = [here.listen() for _ in range(4)]
+    for stream in streams:
+        stream.wait_for("ready")
     for _ in range(3):
         here.publish()
     events = here.claim(limit=3)
@@ -254,26 +294,30 @@ def test_the_figures_of_all_workers(stage: SetUp) -> None:
     ]
     status, _ = call(here.address("inbox/settle"), here.token(here.agent), {"ack": orders})
     assert status == 200
+    counted = (
+        'claims_total{kind="first"}',
+        "delivery_latency_ms_count",
+        "completion_seconds_count",
+    )
 
-    def figures() -> dict[str, float]:
-        import urllib.request  # noqa: PLC0415 - the answer is no JSON
+    def grown() -> list[float]:
+        now = figures(here)
+        return [now[name] - before.get(name, 0) for name in counted]
 
-        with urllib.request.urlopen(f"{here.served.url}/metrics") as answer:
-            lines: list[str] = answer.read().decode().splitlines()
-        pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
-        return {name: float(amount) for name, _, amount in pairs}
-
-    wanted: dict[str, Any] = {
-        'claims_total{kind="first"}': 3,
-        "delivery_latency_ms_count": 3,
-        "completion_seconds_count": 3,
-        "streams_open": 1,
-    }
+    wait_until(lambda: grown() == [3, 3, 3], "the figures of all workers", timeout_seconds=15)
     wait_until(
-        lambda: {name: figures().get(name) for name in wanted} == wanted,
-        "the figures",
+        lambda: figures(here)["rings_total"] > before.get("rings_total", 0),
+        "the rings",
         timeout_seconds=15,
     )
-    wait_until(
-        lambda: "oldest_pending_age_seconds" in figures(), "the first sample", timeout_seconds=40
-    )
+    wait_until(lambda: figures(here)["streams_open"] >= 4, "the streams", timeout_seconds=15)
+    sampled = "oldest_expired_lease_age_seconds"
+    wait_until(lambda: sampled in figures(here), "a sample", timeout_seconds=40)
+
+
+def figures(here: Stage) -> dict[str, float]:
+    """What /metrics says."""
+    with urllib.request.urlopen(f"{here.served.url}/metrics") as answer:
+        lines: list[str] = answer.read().decode().splitlines()
+    pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(amount) for name, _, amount in pairs}
