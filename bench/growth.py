@@ -1,0 +1,136 @@
+"""Growth: claim and read in an inbox of months, beside the same in one that is almost empty."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from sqlalchemy import text
+
+from bench.engine import Engine
+from bench.filled import Amounts, fill
+from bench.payloads import payloads
+from restante.inbox.browse import ReadRequest, read_page
+from tests.support.servers import Server
+
+LIMIT = 10
+MOST = 1.3
+"""The full inbox may take so many times the empty one's median."""
+STOCK = 20
+"""Claims' worth of events that the almost empty inbox has."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Medians in milliseconds."""
+
+    kind: str
+    verb: str
+    empty_ms: float
+    full_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long in the full inbox."""
+        return self.full_ms / self.empty_ms
+
+    def told(self) -> dict[str, Any]:
+        """For the result file."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+class Inbox:
+    """An inbox in a database of its own."""
+
+    def __init__(self, url: str, amounts: Amounts | None) -> None:
+        self.engine = Engine(url)
+        self._bodies = payloads(9)
+        self.stock(1)
+        if amounts is not None:
+            with self.engine.database.engine.connect() as connection:
+                fill(connection, self.engine.agent.id, self.engine.project.id, amounts)
+                connection.execute(text("ANALYZE TABLE agent_inbox, event_content")).all()
+                connection.execute(text("ANALYZE TABLE scheduled_event")).all()
+
+    def stock(self, batches: int) -> None:
+        """Publish so many claims' worth of events."""
+        for _ in range(batches):
+            self.engine.publish([next(self._bodies) for _ in range(LIMIT)])
+
+    def claim(self) -> float:
+        """Seconds of a claim; what it took is acked afterwards."""
+        began = time.perf_counter()
+        claimed = self.engine.claim(LIMIT)
+        took = time.perf_counter() - began
+        if len(claimed) != LIMIT:
+            raise RuntimeError(f"a claim got {len(claimed)} of {LIMIT} events")
+        self.engine.ack(claimed)
+        return took
+
+    def read(self, where: float) -> float:
+        """Seconds of reading a page that begins so far into the inbox (0 to 1)."""
+        agent, project = self.engine.agent, self.engine.project
+        head = self._head()
+        request = ReadRequest(
+            projects=(project,), limit=LIMIT, after_cursor=int(where * max(0, head - 2 * LIMIT))
+        )
+        began = time.perf_counter()
+        page = self.engine.database.run(lambda session: read_page(session, agent, request))
+        took = time.perf_counter() - began
+        if len(page.events) != LIMIT:
+            raise RuntimeError(f"a page has {len(page.events)} of {LIMIT} events")
+        return took
+
+    def _head(self) -> int:
+        with self.engine.database.engine.connect() as connection:
+            return int(connection.execute(text("SELECT MAX(head) FROM inbox")).scalar_one())
+
+
+def measure(server: Server, amounts: Amounts, *, samples: int) -> list[Growth]:
+    """Claims and reads, one inbox and the other in turn."""
+    empty = Inbox(server.create_database("bench_empty"), None)
+    full = Inbox(server.create_database("bench_full"), amounts)
+    try:
+        empty.stock(STOCK)
+        for inbox in (empty, full):
+            for _ in range(5):
+                inbox.claim()
+                inbox.stock(1)
+        return [
+            _compare(server.kind, "claim", samples, empty, full, _claim),
+            _compare(server.kind, "read", samples, empty, full, _read),
+        ]
+    finally:
+        for inbox in (empty, full):
+            inbox.engine.database.engine.dispose()
+
+
+def _claim(inbox: Inbox) -> float:
+    took = inbox.claim()
+    inbox.stock(1)
+    return took
+
+
+def _read(inbox: Inbox) -> float:
+    return inbox.read(random.random() * 0.8)  # noqa: S311 - where to read
+
+
+def _compare(
+    kind: str,
+    verb: str,
+    samples: int,
+    empty: Inbox,
+    full: Inbox,
+    once: Callable[[Inbox], float],
+) -> Growth:
+    took: tuple[list[float], list[float]] = ([], [])
+    for _ in range(samples):
+        for inbox, laps in zip((empty, full), took, strict=True):
+            laps.append(once(inbox))
+    return Growth(kind, verb, 1000 * median(took[0]), 1000 * median(took[1]))
+
+
