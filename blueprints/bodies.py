@@ -49,6 +49,8 @@ def read_bytes(request: Request, limit: int) -> bytes:
     kind = environ.get("CONTENT_TYPE", "")
     if kind and kind != "application/json" and not _JSON.fullmatch(kind):
         raise UnsupportedMediaType
+    if environ.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
+        raise UnsupportedMediaType("The body must be sent as it is, without a Content-Encoding.")
     text = _read(environ, length, limit)
     if not text:
         raise MalformedJson(

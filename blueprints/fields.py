@@ -123,7 +123,11 @@ Generation = Annotated[
     Field(ge=0, le=BIGGEST, description="The generation of the claim that is settled."),
     BeforeValidator(integral),
 ]
-Limit = Annotated[int, Field(ge=1, le=1000), BeforeValidator(integral)]
+Limit = Annotated[
+    int,
+    Field(ge=1, le=1000, description="At most so many events; 4 MiB of payload end it too."),
+    BeforeValidator(integral),
+]
 WaitSeconds = Annotated[
     int,
     Field(ge=0, le=30, description="Wait so long for something to come, in seconds."),
@@ -131,7 +135,9 @@ WaitSeconds = Annotated[
 ]
 LeaseSeconds = Annotated[
     int,
-    Field(ge=1, le=43_200, description="Length of the lease in seconds."),
+    Field(
+        ge=1, le=43_200, description="Length of the lease in seconds; left out: the server's, 60."
+    ),
     BeforeValidator(integral),
 ]
 Seconds = Annotated[
@@ -174,7 +180,11 @@ IdText = Annotated[str, Field(max_length=64)]
 Key = Annotated[str, Field(min_length=1, max_length=128)]
 
 QueryCursor = Annotated[int, Field(ge=0, le=BIGGEST), BeforeValidator(digits)]
-QueryLimit = Annotated[int, Field(ge=1, le=1000), BeforeValidator(digits)]
+QueryLimit = Annotated[
+    int,
+    Field(ge=1, le=1000, description="At most so many; 4 MiB of payload end a page too."),
+    BeforeValidator(digits),
+]
 QueryWait = Annotated[
     int,
     Field(ge=0, le=30, description="Wait so long for something to come, in seconds."),

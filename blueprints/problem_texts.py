@@ -18,8 +18,8 @@ class Text:
 TEXTS: dict[str, Text] = {
     "malformed-json": Text(
         "The body could not be read as one JSON object in UTF-8. Nothing was done. Also refused: a name "
-        "that stands twice in one object, NaN and Infinity, half of a surrogate pair, nesting beyond all "
-        "use.",
+        "that stands twice in one object, NaN and Infinity, half of a surrogate pair, payloads nested "
+        "deeper than 64 levels.",
         "Send a JSON object; where there is nothing to say, send {}. `detail` names the place.",
     ),
     "ambiguous-credentials": Text(
@@ -90,7 +90,7 @@ TEXTS: dict[str, Text] = {
     ),
     "unsupported-media-type": Text(
         "The body was not announced as JSON.",
-        "Send Content-Type: application/json, and the body in UTF-8.",
+        "Send Content-Type: application/json, the body in UTF-8 and without a Content-Encoding.",
     ),
     "validation-error": Text(
         "The request was read, and says something that does not stand: a member is missing, unknown, of "

@@ -52,9 +52,21 @@ class ClaimBody(Body):
         ]
         | None
     ) = None
-    projects: Annotated[list[Slug], Field(min_length=1, max_length=50)] | None = None
+    projects: (
+        Annotated[
+            list[Slug],
+            Field(min_length=1, max_length=50, description="Left out: all that are covered."),
+        ]
+        | None
+    ) = None
     wait_seconds: WaitSeconds = 0
-    after_cursor: Cursor | None = None
+    after_cursor: (
+        Annotated[
+            Cursor,
+            Field(description="How far the agent has read: filters nothing, 410 where it is gone."),
+        ]
+        | None
+    ) = None
     epoch: Epoch | None = None
 
 

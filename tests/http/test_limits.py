@@ -97,3 +97,14 @@ def test_unknown_recipients_answer_alike_and_write_nothing(world: World, alice: 
     reply_to = alice.post("events", publication(alice, reply_to="agt_nonsense"))
     assert reply_to.json["type"] == "/problems/recipient-refused"
     assert alice.get("A/inbox/stats").json["head"] == 0
+
+
+def test_an_encoded_body_is_415(alice: Caller) -> None:
+    sent_gzipped = alice.post("A/inbox/claim", {}, headers={"Content-Encoding": "gzip"})
+    assert (sent_gzipped.status_code, sent_gzipped.json["type"]) == (
+        415,
+        "/problems/unsupported-media-type",
+    )
+    assert (
+        alice.post("A/inbox/claim", {}, headers={"Content-Encoding": "identity"}).status_code == 200
+    )
