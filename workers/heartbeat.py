@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Mapping, Sequence
 
@@ -19,8 +18,11 @@ from workers.service import Service
 MOST_UNCHECKED = 3
 """At the third heartbeat in a row that could not be checked a stream ends instead."""
 MOST_CHECKED = 1_000
+FEW = 200
+SLICES = 4
+"""More than a few streams are gone through in slices, so that no call waits for all of them."""
 LOOKS_APART = 5
-"""A closed connection is noticed within so many passes."""
+"""A closed connection is noticed within so many rounds."""
 
 
 class Heartbeat(Service):
@@ -33,15 +35,18 @@ class Heartbeat(Service):
         self._database = database
         self._streams = streams
         self._notes = notes
-        self._looks = itertools.count()
-        self.pause_seconds = min(1.0, streams.heartbeat_seconds / 5)
+        self._turn = 0
+        self.pause_seconds = min(1.0, streams.heartbeat_seconds / 5) / SLICES
 
     def run_once(self) -> Mapping[str, int]:
         now = self._streams.clock()
-        turn = next(self._looks) % LOOKS_APART
         due: list[Stream[Claims]] = []
-        for index, stream in enumerate(self._streams.all()):
-            if index % LOOKS_APART == turn and stream.line is not None and stream.line.is_gone():
+        some = self._streams.all()
+        slices = SLICES if len(some) > FEW else 1
+        look, start = divmod(self._turn, slices)
+        self._turn = (self._turn + 1) % (slices * LOOKS_APART)
+        for index, stream in enumerate(some[start::slices]):
+            if index % LOOKS_APART == look and stream.line is not None and stream.line.is_gone():
                 stream.line.hang_up()
                 stream.beat()  # which fails
             elif stream.ending is None and stream.ends_at <= now:
@@ -51,8 +56,8 @@ class Heartbeat(Service):
             elif stream.beat_at <= now:
                 due.append(stream)
         revoked = 0
-        for start in range(0, len(due), MOST_CHECKED):
-            revoked += self._beat(due[start : start + MOST_CHECKED])
+        for first in range(0, len(due), MOST_CHECKED):
+            revoked += self._beat(due[first : first + MOST_CHECKED])
         return {"beats": len(due) - revoked, "revoked": revoked}
 
     def _beat(self, streams: Sequence[Stream[Claims]]) -> int:

@@ -15,7 +15,7 @@ from restante.storage.tables.identity import credential, granted_scope, principa
 from tests.factories import Mailbox, Tenant
 from tests.support.databases import TestDatabase
 from tests.workers.conftest import HEARTBEAT_SECONDS, Clock
-from workers.heartbeat import MOST_UNCHECKED, Heartbeat
+from workers.heartbeat import FEW, MOST_UNCHECKED, SLICES, Heartbeat
 
 Subscribe = Callable[[Mailbox], Stream[Claims]]
 
@@ -202,3 +202,21 @@ def test_a_closed_connection_is_noticed_within_five_passes(
         heartbeat.run_once()
     assert wire.hung_up
     assert stream.beating  # so that its writer finds out
+
+
+def test_many_streams_are_gone_through_in_slices(
+    heartbeat: Heartbeat,
+    subscribe: Subscribe,
+    streams: Streams[Claims],
+    mail: Mailbox,
+    clock: Clock,
+) -> None:
+    streams.limit = 2 * FEW
+    standing, projects = subscribe(mail).standing, [p.id for p in mail.tenant.projects.values()]
+    for number in range(FEW):
+        assert streams.open(number.to_bytes(16), projects, standing=standing) is not None
+    clock.now += HEARTBEAT_SECONDS
+    beats = [heartbeat.run_once()["beats"] for _ in range(SLICES)]
+    assert sum(beats) == FEW + 1
+    assert max(beats) - min(beats) <= 1
+    assert all(stream.beating for stream in streams.all())
