@@ -36,6 +36,7 @@ class Away:
     url: str
     folder: Path
     process: Process | None = None
+    log_began: int = 0
     hits: list[int] = field(default_factory=list)
     finished_by: dict[str, int] = field(default_factory=dict)
 
@@ -43,6 +44,10 @@ class Away:
         (self.folder / effect.EFFECTS).mkdir(parents=True)
         who = self.member.client_id, self.member.client_secret
         self.client = Client(self.url, *who, retry=PATIENT)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "listen.log"
 
     @property
     def id(self) -> str:
@@ -57,13 +62,18 @@ class Away:
             "RESTANTE_CLIENT_SECRET": self.member.client_secret,
             "RESTANTE_STATE_DIR": str(self.folder / "state"),
         }
-        options = ["--concurrency", "2", "--lease", str(LEASE_SECONDS), "--quiet"]
+        options = ["--concurrency", "2", "--lease", str(LEASE_SECONDS)]
+        self.log_began = self.log.stat().st_size if self.log.exists() else 0
         self.process = Process(
             [RESTANTE_AGENT, "listen", "--exec", shlex.join(handler), *options],
-            log=self.folder / "listen.log",
+            log=self.log,
             env=environment("", settings),
             cwd=ROOT,
         )
+
+    def is_back(self) -> bool:
+        """Tell whether the present process has its stream."""
+        return b"stream-ready" in self.log.read_bytes()[self.log_began :]
 
     def is_at_work(self) -> bool:
         """Tell whether a run of its handler has begun and its effect is not there yet."""

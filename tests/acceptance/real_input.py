@@ -108,6 +108,7 @@ class RealInput:
         """SIGTERM: agents end in order."""
         for agent in self.agents:
             assert agent.process is not None
+            wait_until(agent.is_back, "the last one killed is back", timeout_seconds=60)
             code = agent.process.stop(timeout_seconds=60)
             assert code == 0, f"listen ended with {code}:\n{agent.process.tail()}"
 
