@@ -1,0 +1,26 @@
+"""docs/operations.md names every setting, with the default that the code has."""
+
+from __future__ import annotations
+
+import re
+
+from config import PREFIX, Settings
+from tests.docs.pages import ROOT
+
+TEXT = (ROOT / "docs" / "operations.md").read_text()
+SAID = dict(re.findall(rf"^\| `{PREFIX}([A-Z_]+)` \| ([^|]*?) ?\|", TEXT, re.MULTILINE))
+# named together, below the table
+LATER = {name for name in Settings.model_fields if name.startswith(("oidc_", "egress_"))}
+
+
+def test_every_setting_is_named() -> None:
+    assert {name.lower() for name in SAID} == Settings.model_fields.keys() - LATER
+
+
+def test_defaults_are_those_of_the_code() -> None:
+    for name, said in SAID.items():
+        default = Settings.model_fields[name.lower()].default
+        if isinstance(default, int | float):
+            assert float(said.split()[0]) == default, name
+        elif said in ("`on`", "`expire`"):
+            assert said.strip("`") == default, name
