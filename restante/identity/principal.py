@@ -43,7 +43,7 @@ class Principal:
     signed: bool = False
     # it lives as long as the state it was made from, and is asked the same thing at each call
     _covered: dict[Verb, tuple[Project, ...]] = field(
-        default_factory=dict, repr=False, compare=False
+        default_factory=dict, init=False, repr=False, compare=False
     )
 
     @property
