@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from threading import Thread
 
 import anyio
 import pytest
 
-from restante_agent import Agent, AsyncAgent, Delivery, Publication, Summary
+from restante_agent import Agent, AsyncAgent, Client, Delivery, Publication, Summary
 from tests.sdk.real_server import PROJECT, Account, Server
 from tests.support.processes import Process
 from tests.support.waiting import wait_until
@@ -47,20 +48,24 @@ def listen(tmp_path: Path) -> Iterator[Callable[..., Process]]:
         one.kill()
 
 
+@cache
+def watcher(account: Account) -> Client:
+    """One client an account, so that looking again costs one request."""
+    return account.client()
+
+
 def publish(account: Account, payload: object, **members: object) -> str:
-    with account.client() as client:
-        publication = Publication(
-            recipients=[account.client_id],
-            project=PROJECT,
-            payload=payload,
-            **members,  # type: ignore[arg-type]  # as given
-        )
-        return client.publish(publication).events[0].event_id
+    publication = Publication(
+        recipients=[account.client_id],
+        project=PROJECT,
+        payload=payload,
+        **members,  # type: ignore[arg-type]  # as given
+    )
+    return watcher(account).publish(publication).events[0].event_id
 
 
 def statuses(account: Account) -> list[str]:
-    with account.client() as client:
-        return [event.status for event in client.read(0, limit=100).events]
+    return [event.status for event in watcher(account).read(0, limit=100).events]
 
 
 def test_rung_by_a_publish_and_handed_the_payload_unchanged(server: Server, tmp_path: Path) -> None:
@@ -98,12 +103,12 @@ def test_a_killed_listener_and_a_killed_server_lose_nothing(
         publish(account, {"type": "job", "n": number}, ordering_key="k", **options)
     command = f"[ -e '{gate}' ] || sleep 60; cat >> '{out}'"
     listener = listen(account, "--exec", command)
-    wait_until(lambda: "claimed" in statuses(account), "the first is held", timeout_seconds=30)
+    wait_until(lambda: "claimed" in statuses(account), "the first is held", timeout_seconds=60)
     listener.kill()
     assert not out.exists()
     gate.touch()
     listener = listen(account, "--exec", command)
-    wait_until(lambda: "completed" in statuses(account), "taken over", timeout_seconds=30)
+    wait_until(lambda: "completed" in statuses(account), "taken over", timeout_seconds=60)
     server.served.restart()  # SIGKILL to master and workers
     publish(account, {"type": "job", "n": 6}, ordering_key="k")
     wait_until(lambda: statuses(account) == ["completed"] * 7, "all done", timeout_seconds=60)
@@ -119,7 +124,7 @@ def test_sigterm_gives_back_what_it_cannot_finish(
     account = server.agent()
     event_id = publish(account, {"type": "long"})
     listener = listen(account, "--exec", "sleep 60", "--drain", "0.2")
-    wait_until(lambda: statuses(account) == ["claimed"], "held", timeout_seconds=30)
+    wait_until(lambda: statuses(account) == ["claimed"], "held", timeout_seconds=60)
     listener.signal(signal.SIGTERM)
     assert listener.popen.wait(30) == 0, listener.tail()
     with account.client() as client:
