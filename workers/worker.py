@@ -35,6 +35,7 @@ class Worker(GeventWorker):
     """One web process. On SIGTERM: held calls answer, streams leave in slices, then calls end."""
 
     runtime: Runtime
+    wsgi: Any  # the application; gunicorn says no type
     _leaving = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
