@@ -56,6 +56,8 @@ class Endpoint:
     wait_seconds: Callable[[Call], int] | None = None
     # an Idempotency-Key is read
     creates: bool = False
+    # a traceparent is read
+    traced: bool = False
     # answers with an ETag and 304
     revalidates: bool = False
 

@@ -143,6 +143,7 @@ READERS = any_of(Verb.READ, Verb.PUBLISH, TenantScope.EVENTS_READ, TenantScope.E
     status=201,
     problems=publishing.PROBLEMS,
     creates=True,
+    traced=True,
 ).route(blueprint, "")
 def publish_events(session: Session, call: Call) -> Reply:
     """Publish."""

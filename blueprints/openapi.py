@@ -199,6 +199,7 @@ def _header_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
         named.append(
             ("Idempotency-Key", "Repeating the request with the same key does it once.", 128)
         )
+    if endpoint.traced:
         named.append(("traceparent", "W3C Trace Context; kept with the events.", None))
     if endpoint.revalidates:
         named.append(("If-None-Match", "The ETag of the page that is known.", None))

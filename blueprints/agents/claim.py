@@ -10,6 +10,7 @@ from pydantic import Field
 from blueprints import examples
 from blueprints.access import own
 from blueprints.agents.blueprint import agents, asked_projects
+from blueprints.bodies import traceparent
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import (
@@ -140,6 +141,7 @@ class ReleasedClaims(Answer):
     },
     problems=(CursorGone,),
     wait_seconds=lambda call: call.body.wait_seconds,
+    traced=True,
 ).route(agents, "/inbox/claim")
 def claim_events(session: Session, call: Call) -> Reply:
     """Claim."""
@@ -155,6 +157,7 @@ def claim_events(session: Session, call: Call) -> Reply:
             claim_id=asked.claim_id,
             after_cursor=asked.after_cursor,
             epoch=asked.epoch,
+            traceparent=traceparent(call.request),
         ),
     )
     content = {

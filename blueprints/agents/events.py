@@ -25,6 +25,7 @@ from restante.storage.transaction import Session
     status=201,
     problems=publishing.PROBLEMS,
     creates=True,
+    traced=True,
 ).route(agents, "/events")
 def publish_here(session: Session, call: Call) -> Reply:
     """Publish."""

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from restante.identity.principal import Principal, Project
-from restante.inbox import timers
+from restante.inbox import history, timers
 from restante.inbox.by_key import update_by_place
 from restante.inbox.claim_id import ClaimId, claimed_json, forget, is_known, keep, live_events
 from restante.inbox.lifecycle import Gate
@@ -29,7 +29,10 @@ from restante.storage.tables.events import agent_inbox, event_content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
-    """`projects`: covered and asked for. `after_cursor` and `epoch` filter nothing."""
+    """`projects`: covered and asked for. `after_cursor` and `epoch` filter nothing.
+
+    `traceparent`: the trace that the claim belongs to; it goes to the timelines.
+    """
 
     projects: tuple[Project, ...]
     limit: int = 10
@@ -38,6 +41,7 @@ class ClaimRequest:
     claim_id: str | None = None
     after_cursor: int | None = None
     epoch: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,10 @@ def claim(session: Session, agent: Principal, request: ClaimRequest) -> Claimed:
         if seen.claimable():
             observe(session, What.CLAIMED_NOTHING)
         return _answer(seen, claim_id, [])
+    if request.traceparent is not None:
+        history.note_claims(
+            session, rows, now, consumer=request.consumer, traceparent=request.traceparent
+        )
     return _answer(seen, claim_id, _lease(session, agent.id, rows, now, request, claim_id))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -19,6 +20,7 @@ KEPT = 50
 class Kind(StrEnum):
     """What happened."""
 
+    CLAIMED = "claimed"  # only where the claim belongs to a trace, which is the reason told
     LEASE_EXPIRED = "lease_expired"
     RELEASED = "released"
     REJECTED = "rejected"
@@ -72,12 +74,35 @@ def note(
         )
 
 
+def note_claims(
+    session: Session, rows: Iterable[Any], now: datetime, *, consumer: str | None, traceparent: str
+) -> None:
+    """Add to each timeline of the rows being claimed to which trace their claim belongs."""
+    session.connection().execute(
+        insert(event_history),
+        [
+            {
+                "event_id": row.event_id,
+                "entry_id": new_id(),
+                "at": now,
+                "kind": Kind.CLAIMED,
+                "generation": row.claim_generation + 1,
+                "consumer": consumer,
+                "reason": traceparent,
+                "actor": None,
+            }
+            for row in rows
+        ],
+    )
+
+
 def timeline(session: Session, event_id: bytes) -> list[dict[str, Any]]:
-    """The entries, oldest first, as JSON has them."""
+    """The last entries, oldest first, as JSON has them."""
     rows = session.connection().execute(
         select(event_history)
         .where(event_history.c.event_id == event_id)
-        .order_by(event_history.c.entry_id)
+        .order_by(event_history.c.entry_id.desc())
+        .limit(KEPT)
     )
     return [
         {
@@ -88,5 +113,5 @@ def timeline(session: Session, event_id: bytes) -> list[dict[str, Any]]:
             "reason": row.reason,
             **({"actor": row.actor} if row.actor else {}),
         }
-        for row in rows
+        for row in reversed(rows.all())
     ]

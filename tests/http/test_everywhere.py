@@ -203,3 +203,25 @@ def test_readiness_tells_the_lag_of_maintenance(world: World, alice: Caller, bob
     world.pass_time(11)
     lag = world.client.get("/health/ready").json["maintenance_lag_seconds"]
     assert 9 < lag < 20
+
+
+def test_the_trace_of_a_claim_goes_to_the_timeline(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    ids = [bob.publish(alice)[0]["event_id"] for _ in range(3)]
+    traced = alice.post(
+        "A/inbox/claim", {"limit": 2, "consumer": "c"}, headers={"traceparent": trace}
+    )
+    assert len(traced.json["events"]) == 2
+    alice.claim()
+    told = [alice.get(f"A/inbox/{event_id}").json["timeline"] for event_id in ids]
+    assert told[2] == []
+    for (entry,) in told[:2]:
+        assert entry | {"at": ""} == {
+            "at": "",
+            "kind": "claimed",
+            "generation": 1,
+            "consumer": "c",
+            "reason": trace,
+        }
