@@ -7,6 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 BACKEND ?=
 
 .PHONY: help
@@ -43,6 +44,10 @@ format: venv ## let ruff format the code and mend what it can
 
 .PHONY: ci
 ci: lint test ## what CI runs: lint, types, import rules, then the tests
+
+.PHONY: bench
+bench: venv ## measure against raw PyMySQL and an empty inbox; BENCH_ARGS=--short takes minutes
+	@exec $(BIN)/python -m bench $(BENCH_ARGS)
 
 .PHONY: lock
 lock: ## resolve the dependencies anew into the two locks

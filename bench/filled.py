@@ -33,9 +33,7 @@ class Amounts:
         return Amounts(*(part // by for part in parts))
 
 
-def fill(
-    connection: Connection, recipient_id: bytes, project_id: bytes, amounts: Amounts
-) -> None:
+def fill(connection: Connection, recipient_id: bytes, project_id: bytes, amounts: Amounts) -> None:
     """Write the events of `amounts` behind those the inbox has (at least one, published as usual)."""
     head = connection.execute(
         select(inbox.c.head).where(inbox.c.recipient_id == recipient_id)
@@ -51,7 +49,7 @@ def fill(
     connection.execute(text(f"INSERT INTO digit VALUES {digits}"))
     connection.execute(text("CREATE TEMPORARY TABLE thousand AS SELECT d FROM digit"))
     connection.commit()
-    key = "UNHEX(SHA2(CONCAT('key', n % {keys}), 256))".format(keys=KEYS)
+    key = f"UNHEX(SHA2(CONCAT('key', n % {KEYS}), 256))"
     claimable = {
         # the first thousand are the heads of the keys that others wait for
         "key_hash": f"IF(n < {KEYS}, {key}, NULL)",
@@ -165,5 +163,3 @@ def _many(
             values,
         )
         connection.commit()
-
-

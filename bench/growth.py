@@ -116,7 +116,7 @@ def _claim(inbox: Inbox) -> float:
 
 
 def _read(inbox: Inbox) -> float:
-    return inbox.read(random.random() * 0.8)  # noqa: S311 - where to read
+    return inbox.read(random.random() * 0.8)
 
 
 def _compare(
@@ -132,5 +132,3 @@ def _compare(
         for inbox, laps in zip((empty, full), took, strict=True):
             laps.append(once(inbox))
     return Growth(kind, verb, 1000 * median(took[0]), 1000 * median(took[1]))
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 
@@ -36,8 +37,19 @@ def processor_seconds(pid: int) -> float:
     """Processor time of a process so far, to the nanosecond; 0 for one that is gone."""
     total = 0
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            total += int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0])
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
     except (FileNotFoundError, ProcessLookupError):
         return total / 1e9
     return total / 1e9
+
+
+def wait_for_quiet(most_seconds: float, *, percent: float = 15.0) -> None:
+    """Return once the machine was calm for a tenth of a second, or when the time is over."""
+    ends = time.monotonic() + most_seconds
+    while time.monotonic() < ends:
+        busy, _, everything = _ticks()
+        time.sleep(0.1)
+        then, _, all_then = _ticks()
+        if 100 * (then - busy) <= percent * max(1, all_then - everything):
+            return

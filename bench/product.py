@@ -9,6 +9,7 @@ import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.sides import PROJECT, Tokens
 from restante.identity.agents import create_agent
 from restante.identity.machines import Enrolled
 from restante.identity.projects import create_project
@@ -18,8 +19,6 @@ from restante.storage.engine import make_engine
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Database, Session
 from tests.support.serving import RestanteCommand, Served
-
-from bench.sides import PROJECT, Tokens
 
 READ_AND_CLAIM = (f"agent:{PROJECT}:read", f"agent:{PROJECT}:claim")
 PUBLISH = ("tenant:events:publish",)

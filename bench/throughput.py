@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -21,8 +22,8 @@ from bench.sides import Client, HTTPClient, RawClient, Tokens
 from restante.storage.ids import new_id
 from tests.support.ports import free_port
 from tests.support.processes import Process
-from tests.support.serving import ROOT
 from tests.support.servers import Server
+from tests.support.serving import ROOT
 from tests.support.waiting import wait_until
 
 CLIENTS = 16
@@ -46,7 +47,11 @@ class Row:
 
     def told(self) -> dict[str, Any]:
         """For the result file."""
-        return {**asdict(self), "publish": self.cell.publish.rate, "consume": self.cell.consume.rate}
+        return {
+            **asdict(self),
+            "publish": self.cell.publish.rate,
+            "consume": self.cell.consume.rate,
+        }
 
 
 class Stage:
@@ -123,8 +128,6 @@ def children(pid: int) -> list[int]:
 
 
 def _listens(port: int) -> bool:
-    import socket
-
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -140,12 +143,14 @@ def measure(
     seconds: float,
     sides: Sequence[str] = SIDES,
     clients: int = CLIENTS,
+    calm: Callable[[], None] = lambda: None,
 ) -> Iterator[Row]:
     """Cell by cell through servers, batches and sides; the direction turns each round."""
     for number in range(rounds):
         for kind, stage in stages.items():
             for batch in batches:
                 for side in sides if number % 2 == 0 else tuple(reversed(sides)):
+                    calm()
                     load = Load()
                     cell = run(
                         stage.opener(side, clients),
@@ -157,10 +162,8 @@ def measure(
                     yield Row(kind, side, batch, number, cell, load.told())
 
 
-def medians(
-    rows: Sequence[Row], figure: str = "rate"
-) -> dict[tuple[str, str, int, str], float]:
-    """{(server, side, batch, half): the figure of its cells (rate, processor_us)}"""
+def medians(rows: Sequence[Row], figure: str = "rate") -> dict[tuple[str, str, int, str], float]:
+    """{(server, side, batch, half): the figure of its cells (rate, processor_us)}."""
     rates: dict[tuple[str, str, int, str], list[float]] = {}
     for row in rows:
         for half in ("publish", "consume"):

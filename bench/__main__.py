@@ -1,0 +1,177 @@
+"""`python -m bench`: what the product keeps of the database's own speed, on private servers.
+
+Everything runs on loopback and ends by itself. See README.md beside this file for the method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from bench import doorbell, growth, report, throughput
+from bench.filled import Amounts
+from bench.load import wait_for_quiet
+from bench.report import Promise
+from tests.support import servers
+from tests.support.servers import Server
+
+SCENARIOS = ("throughput", "growth", "doorbell")
+RESULTS = Path(__file__).with_name("results")
+
+
+def main() -> None:
+    args = _arguments()
+    began = time.monotonic()
+    results: dict[str, Any] = {"machine": _machine(), "arguments": vars(args) | {"out": None}}
+    promises: list[Promise] = []
+    with contextlib.ExitStack() as closing:
+        folder = Path(closing.enter_context(tempfile.TemporaryDirectory(dir=args.folder)))
+        running = [_start(kind, folder, closing) for kind in args.kinds.split(",")]
+        results["servers"] = {server.kind: _settings(server) for server in running}
+        for scenario in args.scenarios.split(","):
+            print(f"\n{scenario}", flush=True)
+            told, kept = _SCENARIOS[scenario](running, folder, args)
+            results[scenario] = told
+            promises += kept
+            _write(args.out, results)
+    print(f"\npromises ({time.monotonic() - began:.0f} s in all)")
+    for promise in promises:
+        print(promise.line())
+    results["promises"] = [vars(p) | {"kept": p.kept} for p in promises]
+    print(f"\n{_write(args.out, results)}")
+    if args.strict and not all(promise.kept for promise in promises):
+        sys.exit(1)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "--short", action="store_true", help="a few minutes: fewer, smaller, coarser"
+    )
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
+    parser.add_argument("--kinds", default="mariadb,mysql", help="database servers")
+    parser.add_argument("--batches", default="1,10,100")
+    parser.add_argument("--rounds", type=int, help="of throughput (3; short: 1)")
+    parser.add_argument("--seconds", type=float, help="of each slice of throughput (1.5; short: 1)")
+    parser.add_argument(
+        "--quiet-seconds", type=float, default=2.0, help="wait so long for a calm machine"
+    )
+    parser.add_argument("--folder", help="where the servers' data lies (not in memory)")
+    parser.add_argument(
+        "--out", type=Path, help="the result file (default: bench/results/DATE.json)"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 where a promise is broken")
+    args = parser.parse_args()
+    args.rounds = args.rounds or (1 if args.short else 3)
+    args.seconds = args.seconds or (1.0 if args.short else 1.5)
+    return args
+
+
+def _throughput(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    with contextlib.ExitStack() as closing:
+        stages = {}
+        for server in running:
+            stage = throughput.Stage(server, folder / f"{server.kind}-web", throughput.SIDES)
+            closing.callback(stage.close)
+            stages[server.kind] = stage
+        rows = []
+        for row in throughput.measure(
+            stages,
+            batches=[int(batch) for batch in args.batches.split(",")],
+            rounds=args.rounds,
+            seconds=args.seconds,
+            calm=lambda: wait_for_quiet(args.quiet_seconds),
+        ):
+            rows.append(row)
+            print(".", end="", flush=True)
+    print()
+    for line in report.throughput_table(rows):
+        print(line)
+    return [row.told() for row in rows], report.throughput_promises(rows)
+
+
+def _growth(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    amounts = Amounts().divided(20) if args.short else Amounts()
+    found = []
+    for server in running:
+        found += growth.measure(server, amounts, samples=60 if args.short else 300)
+    for one in found:
+        print(f"  {one.kind} {one.verb}: {one.empty_ms:.2f} ms empty, {one.full_ms:.2f} ms full")
+    return [one.told() for one in found], report.growth_promises(found)
+
+
+def _doorbell(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    found = []
+    for server in running:
+        one = doorbell.measure(
+            server,
+            folder / f"{server.kind}-bell",
+            ringing=200 if args.short else 1_000,
+            idle=2_000 if args.short else 10_000,
+            rings=50 if args.short else 300,
+            seconds=5 if args.short else 20,
+        )
+        found.append(one)
+        for name, figure in one.told().items():
+            print(f"  {server.kind} {name}: {figure}")
+    return [one.told() for one in found], report.doorbell_promises(found)
+
+
+_SCENARIOS = {"throughput": _throughput, "growth": _growth, "doorbell": _doorbell}
+
+
+def _start(kind: str, folder: Path, closing: contextlib.ExitStack) -> Server:
+    """A server with the settings it comes with, durable, and room for the large inbox in memory."""
+    options = ["--innodb-buffer-pool-size=2G", "--innodb-redo-log-capacity=1G"]
+    if kind == "mariadb":
+        options[1] = "--innodb-log-file-size=1G"
+    server = servers.start(kind, folder / kind, options=options)
+    closing.callback(server.stop)
+    return server
+
+
+def _settings(server: Server) -> dict[str, str]:
+    names = (
+        "'version','innodb_flush_log_at_trx_commit','sync_binlog','log_bin','innodb_doublewrite'"
+    )
+    rows = server.execute(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({names})")
+    return {str(name): str(value) for name, value in rows}
+
+
+def _machine() -> dict[str, Any]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processors": os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _write(out: Path | None, results: dict[str, Any]) -> Path:
+    if out is None:
+        RESULTS.mkdir(exist_ok=True)
+        name = results["machine"]["began"].replace(":", "")
+        out = RESULTS / f"{name}.json"
+    out.write_text(json.dumps(results, indent=1, default=str) + "\n")
+    return out
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What was measured, as tables and as the verdict on each promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench import doorbell, growth, throughput
+from bench.doorbell import Doorbell
+from bench.growth import Growth
+from bench.throughput import Row, medians
+
+HALVES = {"publish": "publish", "consume": "claim + ack"}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Something the product has to keep, and whether it did."""
+
+    what: str
+    figure: float
+    bound: float
+    at_least: bool
+
+    @property
+    def kept(self) -> bool:
+        """Whether the figure is on the right side of its bound."""
+        return self.figure >= self.bound if self.at_least else self.figure <= self.bound
+
+    def line(self) -> str:
+        """For a person."""
+        sign = ">=" if self.at_least else "<="
+        word = "kept  " if self.kept else "BROKEN"
+        return f"  {word}  {self.what:<58} {self.figure:8.2f}  {sign} {self.bound:g}"
+
+
+def throughput_table(rows: Sequence[Row]) -> Iterable[str]:
+    """Events a second and the ratios to the raw statements."""
+    rates, costs = medians(rows), medians(rows, "processor_us")
+    yield f"  {'':28}{'events/s':>10}{'of raw':>9}{'processor µs':>14}{'of raw':>9}"
+    for key in sorted(rates, key=lambda k: (k[0], k[3], k[2], throughput.SIDES.index(k[1]))):
+        kind, side, batch, half = key
+        raw = (kind, "raw", batch, half)
+        rate, cost = rates[key], costs[key]
+        ratio = f"{rate / rates[raw]:.2f}" if raw in rates else "-"
+        share = f"{costs[raw] / cost:.2f}" if raw in costs else "-"
+        name = f"{kind} {HALVES[half]} b{batch} {side}"
+        yield f"  {name:<40}{rate:>10,.0f}{ratio:>9}{cost:>12,.0f}{share:>9}"
+
+
+def throughput_promises(rows: Sequence[Row]) -> Iterable[Promise]:
+    """The ratio to raw, by batch and half."""
+    rates = medians(rows)
+    for (kind, side, batch, half), rate in sorted(rates.items()):
+        bound = throughput.LEAST[half].get(batch)
+        raw = rates.get((kind, "raw", batch, half))
+        if side == "restante" and bound is not None and raw:
+            what = f"{kind}: {HALVES[half]} at batch {batch}, of raw PyMySQL"
+            yield Promise(what, rate / raw, bound, at_least=True)
+
+
+def growth_promises(found: Sequence[Growth]) -> Iterable[Promise]:
+    """The full inbox's median in those of the empty one."""
+    for one in found:
+        what = (
+            f"{one.kind}: {one.verb} in a full inbox ({one.full_ms:.1f} of {one.empty_ms:.1f} ms)"
+        )
+        yield Promise(what, one.ratio, growth.MOST, at_least=False)
+
+
+def doorbell_promises(found: Sequence[Doorbell]) -> Iterable[Promise]:
+    """Frames, memory, and the probe."""
+    for one in found:
+        kind, ringing, idle = one.kind, f"{one.ringing:,}", f"{one.idle:,}"
+        for what, figure, bound in (
+            (
+                f"publish to frame, {ringing} streams, p50 ms",
+                one.frame_p50_ms,
+                doorbell.MOST_P50_MS,
+            ),
+            (
+                f"publish to frame, {ringing} streams, p99 ms",
+                one.frame_p99_ms,
+                doorbell.MOST_P99_MS,
+            ),
+            (f"memory of an idle stream of {idle}, KiB", one.rss_kb, doorbell.MOST_RSS_KB),
+            (f"a call's p99 beside {idle} streams, of alone", one.probe_ratio, doorbell.MOST_PROBE),
+        ):
+            yield Promise(f"{kind}: {what}", figure, bound, at_least=False)
