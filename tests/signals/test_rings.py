@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from restante.inbox.publish import publish
 from restante.signals.hub import Hub
@@ -41,8 +42,8 @@ def test_a_publish_rings_its_recipients_once_each(
 def test_a_rollback_rings_nothing(database: TestDatabase, hub: Hub, mail: Mailbox) -> None:
     bell = hub.listen(mail.id, [p.id for p in mail.tenant.projects.values()])
 
-    def work(session: object) -> None:
-        publish(session, mail.tenant.service, [mail.publication()])  # type: ignore[arg-type]
+    def work(session: Session) -> None:
+        publish(session, mail.tenant.service, [mail.publication()])
         raise RuntimeError("changed my mind")
 
     with pytest.raises(RuntimeError):

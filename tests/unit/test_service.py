@@ -41,7 +41,8 @@ def test_it_runs_again_and_again_until_stopped() -> None:
     runs = service.runs
     assert service.finished
     assert service.passes == runs
-    assert not service._thread.is_alive()  # type: ignore[union-attr] # it was started
+    assert service._thread is not None
+    assert not service._thread.is_alive()
 
 
 def test_a_failed_pass_is_tried_again() -> None:
@@ -55,16 +56,25 @@ def test_a_failed_pass_is_tried_again() -> None:
     assert service.failures == 0
 
 
+class Rare(Counting):
+    """Notes when it would pause, and then pauses long."""
+
+    def __init__(self) -> None:
+        super().__init__(more=5)
+        self.pauses = 0
+
+    def next_pause(self, took_seconds: float) -> float:
+        self.pauses += 1
+        return 60.0
+
+
 def test_what_is_left_over_is_done_without_a_pause() -> None:
-    service = Counting(more=5)
-    service.pause_seconds = 0.01
-    pauses: list[float] = []
-    service.next_pause = lambda took: pauses.append(took) or 60.0  # type: ignore[method-assign,func-returns-value]
+    service = Rare()
     service.start()
     assert service.done.wait(5)
-    wait_until(lambda: pauses, "the pause after the last of it")
+    wait_until(lambda: service.pauses, "the pause after the last of it")
     service.stop()
-    assert (service.runs, len(pauses)) == (5, 1)
+    assert (service.runs, service.pauses) == (5, 1)
 
 
 def test_a_pass_that_took_long_is_followed_by_a_pause_all_the_same() -> None:

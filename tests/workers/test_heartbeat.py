@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import delete, event, update
+from sqlalchemy import Executable, delete, event, update
 
 from restante.errors import Overloaded
 from restante.identity.tokens import Claims
@@ -48,8 +48,8 @@ def reason(stream: Stream[Claims]) -> End | None:
     return None if stream.ending is None else stream.ending.reason
 
 
-def change(database: TestDatabase, statement: object) -> None:
-    database.run(lambda session: session.connection().execute(statement))  # type: ignore[call-overload]
+def change(database: TestDatabase, statement: Executable) -> None:
+    database.run(lambda session: session.connection().execute(statement))
 
 
 def test_a_stream_that_is_due_gets_its_heartbeat(

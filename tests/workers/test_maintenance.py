@@ -94,10 +94,7 @@ def test_old_records_are_deleted_in_bounded_batches(database: TestDatabase) -> N
         for n in range(ROWS + 10)
     ]
 
-    def fill(session: object) -> None:
-        session.connection().execute(insert(claim_record), rows)  # type: ignore[attr-defined]
-
-    database.run(fill)
+    database.run(lambda session: session.connection().execute(insert(claim_record), rows))
     pruner = Pruner(database)
     assert pruner.run_once()["claim_record"] == 0
     pass_time(database, days=2.1)
