@@ -101,3 +101,27 @@ def steer(case: Any, alice: Caller, events: list[str], chance: random.Random) ->
     for said in (case.query, case.body):
         if isinstance(said, dict) and type(said.get("wait_seconds")) in (int, float, str):
             said["wait_seconds"] = 0
+
+
+def test_every_refusal_of_a_stream_is_documented(served: tuple[World, Caller, list[str]]) -> None:
+    """A stream that opens has no end, so requests are made by hand here."""
+    world, alice, _ = served
+    claimer = world.agent("acme", "claimer", verbs("main", "claim"))
+    stranger = Caller(world.client, alice.id, "", claimer.token)
+    world.house.hub.drain()
+    answers = [
+        world.client.get(alice.address("A/subscribe")),
+        alice.get("A/subscribe?access_token=x"),
+        claimer.get("A/subscribe"),
+        stranger.get("A/subscribe"),
+        alice.get("A/subscribe?after_cursor=-1"),
+        alice.get("A/subscribe?ticket=x"),
+        alice.get("A/subscribe"),
+    ]
+    assert [answer.status_code for answer in answers] == [401, 400, 403, 404, 422, 422, 503]
+    documented = DOCUMENT["paths"]["/api/v1/agents/{agent_id}/subscribe"]["get"]["responses"]
+    for answer in answers:
+        examples = documented[str(answer.status_code)]["content"]["application/problem+json"][
+            "examples"
+        ]
+        assert answer.json["type"].removeprefix("/problems/") in examples
