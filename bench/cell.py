@@ -30,7 +30,7 @@ class Slice(NamedTuple):
     events: int
     laps: list[float]
     dry: bool
-    processor_seconds: float
+    spent: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Half:
     seconds: float
     p50_ms: float
     p99_ms: float
-    processor_seconds: float
+    # of processor time: the clients, then each of the servers that were watched
+    spent: tuple[float, ...]
 
     @property
     def rate(self) -> float:
@@ -51,7 +52,7 @@ class Half:
     @property
     def processor_us(self) -> float:
         """What an event cost clients and servers together, in microseconds of processor time."""
-        return 1e6 * self.processor_seconds / self.events
+        return 1e6 * sum(self.spent) / self.events
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,15 @@ def _half(slices: Sequence[Slice]) -> Half:
     return Half(
         events=sum(part.events for part in slices),
         seconds=max(part.ended for part in slices) - min(part.began for part in slices),
-        processor_seconds=sum(part.processor_seconds for part in slices),
+        spent=(
+            sum(part.spent[0] for part in slices),
+            *(
+                sum(column)
+                for column in zip(
+                    *(part.spent[1:] for part in slices if part.spent[1:]), strict=True
+                )
+            ),
+        ),
         p50_ms=1000 * laps[len(laps) // 2],
         p99_ms=1000 * laps[min(len(laps) - 1, int(0.99 * len(laps)))],
     )
@@ -199,8 +208,11 @@ def _slice(seconds: float, servers: Sequence[int], work: Callable[[], int]) -> S
             break
         events += done
         laps.append(now - before)
-    return Slice(began, now, events, laps, dry, _spent(servers) - spent)
+    after = _spent(servers)
+    return Slice(
+        began, now, events, laps, dry, tuple(b - a for a, b in zip(spent, after, strict=True))
+    )
 
 
-def _spent(servers: Sequence[int]) -> float:
-    return time.process_time() + sum(processor_seconds(pid) for pid in servers)
+def _spent(servers: Sequence[int]) -> tuple[float, ...]:
+    return (time.process_time(), *(processor_seconds(pid) for pid in servers))
