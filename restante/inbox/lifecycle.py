@@ -86,6 +86,7 @@ TRANSITIONS: dict[tuple[Status, Verb], frozenset[Status]] = {
         {Status.PENDING, Status.QUARANTINED, Status.CANCELLED, Status.EXPIRED}
     ),
     (Status.CLAIMED, Verb.REJECT): frozenset({Status.QUARANTINED, Status.CANCELLED}),
+    (Status.CLAIMED, Verb.CANCEL): frozenset({Status.CANCELLED}),  # where its lease is over
     (Status.QUARANTINED, Verb.REDRIVE): frozenset({Status.PENDING}),
     (Status.QUARANTINED, Verb.CANCEL): frozenset({Status.CANCELLED}),
     (Status.QUARANTINED, Verb.DISCARD): frozenset({Status.CANCELLED}),
