@@ -54,6 +54,9 @@ def create_with_tables(kind: str, name: str, folder: Path) -> tuple[str, Engine]
     """A database that has the tables of the metadata, and an engine on it."""
     url = create_empty(kind, name, folder)
     engine = make_engine(url, slots=20)
+    if kind == "sqlite":
+        # as for the servers: nobody pulls the plug on this database
+        event.listen(engine, "connect", lambda driver, _: driver.execute("PRAGMA synchronous=OFF"))
     event.listen(engine, "before_cursor_execute", refuse_returning)
     metadata.create_all(engine)
     return url, engine
