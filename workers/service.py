@@ -8,16 +8,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from restante.errors import RestanteError
+
 log = logging.getLogger("restante.workers")
 
-LONGEST_PAUSE_SECONDS = 30.0
+LONGEST_PAUSE_SECONDS = 5.0
+"""How long a service that fails waits at most: once the database is back, rings are late no longer."""
+EXPECTED = (RestanteError, SQLAlchemyError, OSError)
+"""What a database that is away or busy raises; anything else is a fault of ours."""
 
 
 class Service:
     """Something done again and again. Subclasses say what, in `run_once`.
 
     `pause_seconds` is the pause between two passes, jittered by a fifth; after a failed pass it
-    doubles, to half a minute. `passes` and `on_pass` are for tests, which wait for them.
+    doubles, to five seconds. `passes` and `on_pass` are for tests, which wait for them.
     """
 
     name = "service"
@@ -64,14 +71,15 @@ class Service:
                 did = self.run_once()
             except Exception as error:
                 self.failures += 1
-                pause = min(self.pause_seconds * 2 ** min(self.failures, 10), LONGEST_PAUSE_SECONDS)
+                longest = max(self.pause_seconds, LONGEST_PAUSE_SECONDS)
+                pause = min(self.pause_seconds * 2 ** min(self.failures, 10), longest)
                 log.warning(
                     "service_failed name=%s error=%s times=%s",
                     self.name,
                     type(error).__name__,
                     self.failures,
+                    exc_info=not isinstance(error, EXPECTED),
                 )
-                log.debug("service_failed name=%s", self.name, exc_info=True)
                 continue
             self.failures = 0
             self.passes += 1

@@ -30,6 +30,8 @@ from workers import metrics
 from workers.runtime import Runtime
 from workers.worker import Worker
 
+log = logging.getLogger("restante.serving")
+
 MEMORY = "/dev/shm"  # noqa: S108 - gunicorn unlinks its file there at once
 KEEPALIVE_SECONDS = 20
 GRACEFUL_SECONDS = 30
@@ -56,6 +58,12 @@ class Program(BaseApplication):
 
     def make_runtime(self) -> Runtime:
         """What runs beside the requests of this worker."""
+        streams = self._flask.extensions["restante"].streams
+        # a stream is a file, and calls and the database need some as well
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files != resource.RLIM_INFINITY and files < streams.limit + CALLS:
+            streams.limit = max(files - CALLS, files // 2)
+            log.warning("streams_limited to=%s files=%s", streams.limit, files)
         return Runtime(self._flask.extensions["restante"], folder)
 
 
@@ -85,7 +93,7 @@ def forget_worker(arbiter: Any, worker: Worker) -> None:
 
 
 def raise_file_limit() -> None:
-    """A stream is a file: take as many as the system allows."""
+    """Take as many files as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -114,7 +122,7 @@ def main() -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
-        logging.getLogger("restante.serving").exception("serving_failed")
+        log.exception("serving_failed")
     finally:
         # master and workers come by here; taking an interpreter apart takes longer than a stop should
         sys.stdout.flush()

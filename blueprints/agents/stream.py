@@ -145,6 +145,8 @@ def subscribe(agent_id: str) -> Response:
         return Response(content_type=MEDIA_TYPE, headers=HEADERS)
     projects = [project.id for project in principal.require_any(Verb.READ)]
     stream = here.streams.open(principal.id, projects, standing=claims)
+    if stream is None and here.hub.draining:
+        raise Overloaded("This server is going to stop: connect again.")
     if stream is None:
         raise Overloaded("This server has as many streams open as it may: try again, or poll.")
     try:
