@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from flask import Blueprint, Response, make_response, render_template
+from markupsafe import Markup, escape
 
 from blueprints.access import public, states
 from blueprints.problem_texts import TEXTS
@@ -17,6 +20,7 @@ PAGE_HEADERS = {
     "'none'",
     "Referrer-Policy": "same-origin",
 }
+_QUOTED = re.compile(r"`([^`]+)`")
 _KINDS = {kind.slug: kind for kind in KINDS.values()}
 
 
@@ -40,6 +44,12 @@ def one(slug: str) -> Response:
             "problems/problem.html", kind=kind, text=TEXTS[slug], example=problem_example(kind)
         )
     )
+
+
+@blueprint.app_template_filter("prose")
+def prose(text: str) -> Markup:
+    """A text whose `quoted` words are code."""
+    return Markup(_QUOTED.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped here
 
 
 def page(text: str) -> Response:
