@@ -21,7 +21,7 @@ from restante.inbox.browse import seen
 from restante.inbox.by_key import select_by_place
 from restante.inbox.lifecycle import PENDING_GATES
 from restante.inbox.look import check_cursor
-from restante.inbox.stats import RANKS
+from restante.inbox.ranks import ranks
 from restante.storage.clock import database_now
 from restante.storage.tables.events import agent_inbox
 
@@ -74,7 +74,7 @@ def _candidates(
     for project in projects:
         for gate in PENDING_GATES:
             place = {"recipient": recipient_id, "project": project.id, "gate_is": gate.value}
-            for rank in connection.execute(RANKS, place).scalars():
+            for rank, _ in ranks(session, recipient_id, project.id, gate):
                 found += connection.execute(
                     _PENDING_ROWS, {**place, "rank_is": rank, "through": through}
                 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, func, literal, select, union_all
+from sqlalchemy import func, literal, select, union_all
 from sqlalchemy.orm import Session
 
 from restante.identity.principal import Principal, Project
@@ -15,22 +15,12 @@ from restante.inbox.browse import seen
 from restante.inbox.envelope import instant
 from restante.inbox.lifecycle import PENDING_GATES, Gate
 from restante.inbox.polling import STREAM_ALIVE
+from restante.inbox.ranks import ranks
 from restante.storage.tables.events import agent_inbox, scheduled_event
 from restante.storage.tables.inboxes import presence
 from restante.storage.tables.signals import node, open_stream
 
 MOST = 10_000
-
-RANKS = (
-    select(agent_inbox.c.rank, func.min(agent_inbox.c.sequence_number).label("lowest"))
-    .where(
-        agent_inbox.c.recipient_id == bindparam("recipient"),
-        agent_inbox.c.project_id == bindparam("project"),
-        agent_inbox.c.gate == bindparam("gate_is"),
-    )
-    .group_by(agent_inbox.c.rank)
-)
-"""The ranks that a project's gate has, and the lowest sequence of each: a loose index scan."""
 
 _COUNTED = (*PENDING_GATES, Gate.CLAIMED, Gate.QUARANTINED)
 
@@ -70,12 +60,12 @@ def oldest_pending_at(
     session: Session, recipient_id: bytes, projects: Sequence[Project]
 ) -> datetime | None:
     """When the longest pending event became available: the lowest sequence of each rank, by index."""
-    lowest: list[int] = []
-    for project in projects:
-        for gate in PENDING_GATES:
-            place = {"recipient": recipient_id, "project": project.id, "gate_is": gate.value}
-            rows = session.connection().execute(RANKS, place)
-            lowest += [row.lowest for row in rows]
+    lowest = [
+        sequence
+        for project in projects
+        for gate in PENDING_GATES
+        for _, sequence in ranks(session, recipient_id, project.id, gate)
+    ]
     if not lowest:
         return None
     return (
