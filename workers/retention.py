@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from sqlalchemy.exc import SQLAlchemyError
 
 from restante.errors import RestanteError
-from restante.inbox.retention import aged_inboxes, archive, prune_scheduled, raise_floor
+from restante.inbox.retention import (
+    aged_inboxes,
+    archive,
+    prune_scheduled,
+    raise_floor,
+    ripe_inboxes,
+)
 from restante.storage.transaction import Database
 from workers.service import Service, log
 
@@ -32,7 +38,9 @@ class Retention(Service):
             lambda session: aged_inboxes(session, after=self._after, limit=INBOXES)
         )
         archived = failed = 0
-        for recipient_id in recipients:
+        # two transactions an inbox are only for those where there is something to eat
+        ripe = self._database.run(lambda session: ripe_inboxes(session, recipients))
+        for recipient_id in ripe:
             try:
                 archived += self._eat(recipient_id)
             except (RestanteError, SQLAlchemyError) as error:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
+from itertools import islice
 from typing import Generic, TypeVar
 
 from joserfc.jwk import OKPKey
@@ -35,6 +36,7 @@ from restante.storage.transaction import Database
 STATE_SECONDS = 0.5
 MOST_TOKENS = 20_000
 MOST_PRINCIPALS = 20_000
+MOST_TOGETHER = 200
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -122,6 +124,9 @@ class Authority:
         self._keys: _Cell[_Keys] = _Cell()
         self._claims: _Recent[bytes, Claims] = _Recent(MOST_TOKENS)
         self._states: _Recent[bytes, _Cell[_State | None]] = _Recent(MOST_PRINCIPALS)
+        # those that have called since some were last looked at: they are looked at together
+        self._calling: dict[bytes, _Cell[_State | None]] = {}
+        self._looking = threading.Lock()
 
     def authenticate(self, token: str) -> Principal:
         """The bearer, with those scopes of its token that its grants still give.
@@ -152,9 +157,8 @@ class Authority:
         cell = self._states.get(claims.principal_id)
         if cell is None:
             self._states.put(claims.principal_id, cell := _Cell())
-        state = cell.fresh(
-            self._monotonic, lambda: self._database.run(lambda s: _load(s, claims.principal_id))
-        )
+        self._calling[claims.principal_id] = cell
+        state = cell.fresh(self._monotonic, lambda: self._look(claims.principal_id, cell))
         if state is None or not state.active or state.kind is not claims.kind:
             raise Unauthenticated("principal_gone", presented=True)
         if claims.credential_id not in state.credentials:
@@ -171,6 +175,24 @@ class Authority:
             )
         return found
 
+    def _look(self, principal_id: bytes, cell: _Cell[_State | None]) -> _State | None:
+        """A principal as it is now, and with it others that have called and grow old."""
+        with self._looking:
+            now = self._monotonic()
+            if cell.held is not None and now - cell.held[1] < STATE_SECONDS:
+                return cell.held[0]  # somebody has just looked at it together with his own
+            calling, self._calling = self._calling, {}
+            others = {
+                other_id: other
+                for other_id, other in islice(calling.items(), MOST_TOGETHER)
+                if other.held is None or now - other.held[1] > STATE_SECONDS / 2
+            }
+            states = self._database.run(lambda s: _load(s, sorted({principal_id, *others})))
+            for other_id, other in others.items():
+                if other is not cell:
+                    other.held = states.get(other_id), now
+            return states.get(principal_id)
+
     def _load_keys(self) -> _Keys:
         def load(session: Session) -> _Keys:
             keys = self._token_keys.verifying(session)
@@ -180,40 +202,48 @@ class Authority:
         return self._database.run(load)
 
 
-def _load(session: Session, principal_id: bytes) -> _State | None:
-    row = _PRINCIPAL.first(session, {"principal_id": principal_id})
-    if row is None:
-        return None
-    grants: set[Scope] = set()
-    credentials: set[bytes] = set()
-    for scope, credential_id in _RIGHTS.rows(session, {"principal_id": principal_id}):
-        if credential_id is not None:
-            credentials.add(credential_id)
-        elif (parsed := parse_scope(scope)) is not None:
-            grants.add(parsed)
-    return _State(
-        tenant_id=row.tenant_id,
-        kind=PrincipalKind(row.kind),
-        name=row.name,
-        active=row.status == "active",
-        grants=frozenset(grants),
-        credentials=frozenset(credentials),
-        projects=projects_of(session, row.tenant_id),
-    )
+def _load(session: Session, principal_ids: Sequence[bytes]) -> dict[bytes, _State]:
+    """Those of these principals that there are."""
+    wanted = {"principal_ids": list(principal_ids)}
+    rows = _PRINCIPALS.rows(session, wanted)
+    grants: defaultdict[bytes, set[Scope]] = defaultdict(set)
+    credentials: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    for row in _RIGHTS.rows(session, wanted):
+        if row.credential_id is not None:
+            credentials[row.principal_id].add(row.credential_id)
+        elif (parsed := parse_scope(row.scope)) is not None:
+            grants[row.principal_id].add(parsed)
+    projects = {t: projects_of(session, t) for t in {row.tenant_id for row in rows}}
+    return {
+        row.principal_id: _State(
+            tenant_id=row.tenant_id,
+            kind=PrincipalKind(row.kind),
+            name=row.name,
+            active=row.status == "active",
+            grants=frozenset(grants[row.principal_id]),
+            credentials=frozenset(credentials[row.principal_id]),
+            projects=projects[row.tenant_id],
+        )
+        for row in rows
+    }
 
 
-_PRINCIPAL = Statement(
-    select(principal.c.tenant_id, principal.c.kind, principal.c.name, principal.c.status).where(
-        principal.c.principal_id == bindparam("principal_id")
-    )
+_PRINCIPALS = Statement(
+    select(
+        principal.c.principal_id,
+        principal.c.tenant_id,
+        principal.c.kind,
+        principal.c.name,
+        principal.c.status,
+    ).where(principal.c.principal_id.in_(bindparam("principal_ids", expanding=True)))
 )
 _RIGHTS = Statement(
     union_all(
-        select(granted_scope.c.scope, null().label("credential_id")).where(
-            granted_scope.c.principal_id == bindparam("principal_id")
-        ),
-        select(null(), credential.c.credential_id).where(
-            credential.c.principal_id == bindparam("principal_id"),
+        select(
+            granted_scope.c.principal_id, granted_scope.c.scope, null().label("credential_id")
+        ).where(granted_scope.c.principal_id.in_(bindparam("principal_ids", expanding=True))),
+        select(credential.c.principal_id, null().label("scope"), credential.c.credential_id).where(
+            credential.c.principal_id.in_(bindparam("principal_ids", expanding=True)),
             credential.c.revoked_at.is_(None),
         ),
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from restante.inbox import ending, ordering, reports
@@ -20,6 +20,7 @@ from restante.inbox.lifecycle import FINAL_GATES, PENDING_GATES, Gate
 from restante.inbox.place import lock_inboxes
 from restante.inbox.rules import rules
 from restante.storage.clock import database_now
+from restante.storage.statement import Statement
 from restante.storage.tables.events import (
     agent_inbox,
     archived_event,
@@ -41,6 +42,13 @@ def aged_inboxes(session: Session, *, after: bytes, limit: int) -> list[bytes]:
         .limit(limit)
     )
     return list(rows.scalars())
+
+
+def ripe_inboxes(session: Session, recipient_ids: Sequence[bytes]) -> list[bytes]:
+    """Those of these inboxes where `raise_floor` or `archive` may find something, in one look."""
+    old = database_now(session) - timedelta(seconds=rules(session).retention_seconds)
+    rows = _RIPE.rows(session, {"recipients": list(recipient_ids), "old": old})
+    return [row.recipient_id for row in rows]
 
 
 def raise_floor(session: Session, recipient_id: bytes) -> int | None:
@@ -138,6 +146,35 @@ def prune_scheduled(session: Session, *, limit: int = BATCH) -> int:
             )
         )
     return len(rows)
+
+
+_FIRST = (
+    select(agent_inbox.c.available_at)
+    .where(
+        agent_inbox.c.recipient_id == inbox.c.recipient_id,
+        agent_inbox.c.sequence_number > inbox.c.oldest_cursor,
+    )
+    .order_by(agent_inbox.c.sequence_number)
+    .limit(1)
+    .scalar_subquery()
+)
+_LEFT_BELOW = (
+    select(agent_inbox.c.sequence_number)
+    .where(
+        agent_inbox.c.recipient_id == inbox.c.recipient_id,
+        agent_inbox.c.sequence_number <= inbox.c.oldest_cursor,
+        agent_inbox.c.gate != Gate.QUARANTINED.value,
+    )
+    .exists()
+)
+_RIPE = Statement(
+    select(inbox.c.recipient_id)
+    .where(
+        inbox.c.recipient_id.in_(bindparam("recipients", expanding=True)),
+        or_(bindparam("old") > _FIRST, _LEFT_BELOW),
+    )
+    .order_by(inbox.c.recipient_id)
+)
 
 
 def _front(recipient_id: bytes, floor: int) -> Any:

@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from restante.signals.rings import Ring
+from restante.storage.statement import Statement
 from restante.storage.tables.signals import wake
 
 MISSED_SECONDS = 10.0
@@ -57,7 +58,7 @@ class Tailer:
         self._give_up()
         statement = _NEWER if not self._missed else _NEWER_OR_MISSED
         values = {"last": self._last, **({"missed": list(self._missed)} if self._missed else {})}
-        rows = session.connection().execute(statement, values)
+        rows = statement.rows(session, values)
         return [Wake(r.wake_id, Ring(r.recipient_id, r.project_id, r.head)) for r in rows]
 
     def note(self, wakes: list[Wake]) -> list[Ring]:
@@ -87,8 +88,8 @@ class Tailer:
 _LAST = select(func.max(wake.c.wake_id))
 _COLUMNS = select(wake.c.wake_id, wake.c.recipient_id, wake.c.project_id, wake.c.head)
 _IS_NEWER = wake.c.wake_id > bindparam("last")
-_NEWER = _COLUMNS.where(_IS_NEWER).order_by(wake.c.wake_id).limit(MOST_ROWS)
-_NEWER_OR_MISSED = (
+_NEWER = Statement(_COLUMNS.where(_IS_NEWER).order_by(wake.c.wake_id).limit(MOST_ROWS))
+_NEWER_OR_MISSED = Statement(
     _COLUMNS.where(or_(_IS_NEWER, wake.c.wake_id.in_(bindparam("missed", expanding=True))))
     .order_by(wake.c.wake_id)
     .limit(MOST_ROWS)
