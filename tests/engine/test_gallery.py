@@ -31,7 +31,7 @@ FORBIDDEN = [
 
 
 def refused(mail: Mailbox, statement: Update) -> bool:
-    """Does the database refuse it?"""
+    """Tell whether the database refuses it."""
     try:
         mail.run(lambda session: session.connection().execute(statement))
     except DBAPIError:
