@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+BOUNDARY = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 OPPOSITE = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot,
@@ -25,15 +26,17 @@ OPPOSITE = {
 }
 
 
-def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+def mutants(
+    function: Callable[..., Any], *, boundaries: bool = False
+) -> Iterator[tuple[str, Callable[..., Any]]]:
     """(what was spoilt, the function so spoilt), one condition at a time.
 
-    An `if` that never holds, an operand of `and` or `or` that is left out, a comparison that is off
-    by its boundary or turned round.
+    An `if` that never holds, an operand of `and` or `or` that is left out, a comparison that is
+    turned round or (for tables that know the microsecond) off by its boundary.
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     for number, node in enumerate(ast.walk(tree)):
-        for label, change in _changes(node):
+        for label, change in _changes(node, boundaries=boundaries):
             spoilt = copy.deepcopy(tree)
             target = next(n for i, n in enumerate(ast.walk(spoilt)) if i == number)
             what = f"{function.__name__}:{getattr(node, 'lineno', 0)} {label}"
@@ -41,14 +44,16 @@ def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., A
             yield what, _compile(function, spoilt)
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], None]]]:
+def _changes(node: ast.AST, *, boundaries: bool) -> Iterator[tuple[str, Callable[[Any], None]]]:
     if isinstance(node, (ast.If, ast.IfExp)):
         yield f"never `{ast.unparse(node.test)}`", _never
     if isinstance(node, ast.BoolOp):
         for i, value in enumerate(node.values):
             yield f"without `{ast.unparse(value)}`", lambda n, i=i: _leave_out(n, i)
     if isinstance(node, ast.Compare) and type(node.ops[0]) in OPPOSITE:
-        yield f"the other way `{ast.unparse(node)}`", _turn
+        yield f"turned `{ast.unparse(node)}`", lambda n: _turn(n, OPPOSITE)
+        if boundaries and type(node.ops[0]) in BOUNDARY:
+            yield f"just off `{ast.unparse(node)}`", lambda n: _turn(n, BOUNDARY)
 
 
 def _never(node: Any) -> None:
@@ -59,8 +64,8 @@ def _leave_out(node: Any, operand: int) -> None:
     node.values[operand] = ast.Constant(value=isinstance(node.op, ast.And))
 
 
-def _turn(node: Any) -> None:
-    node.ops[0] = OPPOSITE[type(node.ops[0])]()
+def _turn(node: Any, into: dict[type[ast.cmpop], type[ast.cmpop]]) -> None:
+    node.ops[0] = into[type(node.ops[0])]()
 
 
 def _compile(function: Callable[..., Any], tree: ast.Module) -> Callable[..., Any]:
@@ -75,12 +80,12 @@ def _compile(function: Callable[..., Any], tree: ast.Module) -> Callable[..., An
 
 @contextmanager
 def in_place_of(function: Callable[..., Any], variant: Callable[..., Any]) -> Iterator[None]:
-    """Have every room of the engine that knows the function by its name call the variant."""
+    """Have every module that knows the function by its name call the variant."""
     name = function.__name__
     rooms = [
         module
         for path, module in list(sys.modules.items())
-        if path.startswith("restante.") and vars(module).get(name) is function
+        if path.startswith(("restante.", "tests.")) and vars(module).get(name) is function
     ]
     for room in rooms:
         setattr(room, name, variant)

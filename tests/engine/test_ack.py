@@ -155,18 +155,23 @@ def test_what_is_not_the_agents_is_not_there(mail: Mailbox, tenant: Tenant) -> N
     theirs = other.take_one()
     mail.publish(project="q")
     mine = mail.take_one()
-    scheduled = other.publish(delay_seconds=60).event_id
+    theirs_scheduled = other.publish(delay_seconds=6_000_000).event_id
+    mine_scheduled = mail.publish(project="q", delay_seconds=6_000_000).event_id
+    nowhere = Event(new_id(), 1, {})
     for holder, event in (
         (mail, theirs),
-        (mail, Event(new_id(), 1, {})),
-        (mail, Event(scheduled, 1, {})),
+        (mail, nowhere),
+        (mail, Event(theirs_scheduled, 1, {})),
         (mail.only("p"), mine),
+        (mail.only("p"), Event(mine_scheduled, 1, {})),
     ):
         with unchanged(mail.database), pytest.raises(NotFound):
             holder.ack(event)
+    mail.ack(mine)
+    other.ack(theirs)
     pass_time(mail.database, days=31)
-    mail.ack(mail.take_one("q"))
-    pass_time(mail.database, days=31)
-    assert mail.retain() == 1
-    with pytest.raises(NotFound):
-        mail.only("p").ack(Event(mine.id, 3, {}))
+    assert mail.retain() == other.retain() == 1
+    for holder, event in ((mail.only("p"), mine), (mail, theirs)):
+        with pytest.raises(NotFound):
+            holder.ack(event)
+    assert mail.ack(mine)["status"] == "completed"

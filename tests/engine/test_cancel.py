@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from sqlalchemy import select
 
 from restante.errors import EventFinal, InsufficientScope, NotFound
 from restante.identity.principal import PrincipalKind
 from restante.identity.scopes import ProjectScope, TenantScope, Verb
 from restante.inbox.lifecycle import Gate
 from restante.storage.ids import new_id
+from restante.storage.tables.failures import event_failure
 from tests.engine.snapshot import only_changing, unchanged
 from tests.factories import Mailbox, Tenant, make_tenant, pass_time
 
@@ -64,6 +68,8 @@ def test_a_quarantined_event_leaves_quarantine(mail: Mailbox, gallery: dict[str,
     mail.cancel(gallery["quarantined"])
     error = mail.read(gallery["quarantined"])["last_error"]
     assert error["code"] == "boom"
+    lies_there = select(event_failure.c.event_id).where(event_failure.c.quarantined_at.is_not(None))
+    assert mail.run(lambda s: s.connection().execute(lies_there).all()) == []
     with pytest.raises(Exception, match="not in quarantine"):
         mail.redrive(gallery["quarantined"])
 
@@ -86,6 +92,9 @@ def test_who_may_cancel(mail: Mailbox, tenant: Tenant, database) -> None:
         mail.cancel(events[0], by=reader)
     with unchanged(database), pytest.raises(NotFound):
         mail.cancel(new_id(), by=producer)
+    moved = replace(producer, scopes=frozenset([ProjectScope("q", Verb.PUBLISH)]))
+    with unchanged(database), pytest.raises(NotFound):
+        mail.cancel(events[0], by=moved)
     assert mail.cancel(events[0], by=producer) == "cancelled"
     assert mail.cancel(events[1], by=canceller) == "cancelled"
     assert mail.cancel(scheduled, by=producer) == "cancelled"

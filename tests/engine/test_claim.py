@@ -8,6 +8,7 @@ import pytest
 
 from restante.errors import CursorGone, NotFound
 from restante.identity.scopes import Verb
+from restante.inbox import timers
 from restante.inbox.lifecycle import Gate
 from restante.inbox.rules import PAGE_BYTES
 from restante.storage.clock import database_now
@@ -153,6 +154,19 @@ def test_an_event_past_its_expiry_is_passed_over_and_ends(mail: Mailbox) -> None
     with only_changing(mail.database, late, good):
         assert mail.take_one().id == good
     assert mail.gate(late) is Gate.EXPIRED
+
+
+def test_what_has_expired_is_passed_over_where_its_timer_has_not_run(
+    mail: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when somebody else holds it: the expiry is looked at under the claim's own lock."""
+    late = mail.publish(expires_in_seconds=10).event_id
+    good = mail.publish(expires_in_seconds=30).event_id
+    pass_time(mail.database, 10)
+    monkeypatch.setattr(timers, "run_due", lambda *_, **__: 0)
+    with only_changing(mail.database, good):
+        assert [e.id for e in mail.take()] == [good]
+    assert mail.gate(late) is Gate.CLAIMABLE
 
 
 def test_other_inboxes_are_untouched(mail: Mailbox, tenant: Tenant, database) -> None:

@@ -103,8 +103,25 @@ GUARDS: dict[Callable[..., Any], tuple[Any, ...]] = {
     retention.archive: (test_retention, test_guards, test_ordering_key, test_report),
 }
 
-# Spoilt, these do what they did, and why.
-ALIKE: dict[str, str] = {}
+# Spoilt, these do what they did, as far as SQLite and the clock let a test see; and why.
+ALIKE: dict[tuple[str, str], str] = {
+    ("fence", "without `lease.claim_expires_at is None`"): "the schema has no such row",
+    ("hold", "never `attempt(session) == 0`"): "how rows are locked: tests/races",
+    ("hold", "turned `attempt(session) == 0`"): "how rows are locked: tests/races",
+    ("hold", "never `rows`"): "one clock or the other",
+    ("hold", "never `to_ack`"): "fewer columns",
+    ("fail", "never `failure is failures.LEASE_OVER`"): "figures alone",
+    ("fail", "turned `failure is failures.LEASE_OVER`"): "figures alone",
+    ("quarantine", "without `row.key_hash is not None`"): "leave_key asks it again",
+    ("leave", "without `0`"): "False is 0",
+    ("_run", "never `not candidates`"): "saves statements",
+    ("_take", "never `len(taken) >= room`"): "saves statements: there is no room",
+    ("_take", "turned `len(taken) >= room`"): "a second project is asked by the next call",
+    ("commit_through", "never `done`"): "saves statements",
+    ("commit_through", "never `names`"): "saves statements",
+    ("redrive", "without `key is not None`"): "what waits has a key",
+    ("_lock", "without `row is None`"): "what is in quarantine is never deleted",
+}
 
 
 @pytest.fixture
@@ -120,7 +137,7 @@ def test_a_spoilt_guard_is_noticed(function: Callable[..., Any], sqlite: Any) ->
     scenarios = tests_of(*GUARDS[function])
     survivors = []
     for what, variant in mutants(function):
-        if any(label in what for label in ALIKE):
+        if is_alike(what):
             continue
         with in_place_of(function, variant):
             noticed = next((s for s in scenarios if fails(s, sqlite)), None)
@@ -130,6 +147,11 @@ def test_a_spoilt_guard_is_noticed(function: Callable[..., Any], sqlite: Any) ->
             scenarios.remove(noticed)
             scenarios.insert(0, noticed)
     assert not survivors
+
+
+def is_alike(what: str) -> bool:
+    place, _, spoilt = what.partition(" ")
+    return (place.partition(":")[0], spoilt) in ALIKE
 
 
 def fails(scenario: Scenario, sqlite: Any) -> bool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from restante.errors import NotFound
+from restante.errors import InboxFull, NotFound
 from restante.inbox.lifecycle import Gate
 from restante.inbox.quarantine import LaterSettled, NotQuarantined, discard, redrive
 from restante.storage.ids import new_id
@@ -170,11 +170,14 @@ def test_a_held_key_goes_on_when_its_head_is_discarded(database) -> None:
 
 
 def test_quarantined_events_count_as_pending_again_once_redriven(mail: Mailbox) -> None:
-    mail.set_limits(max_pending=2)
-    mail.publish(max_attempts=1)
-    event = mail.take_one()
-    mail.fail(event)
-    mail.publish_many(mail.publication() for _ in range(2))
-    mail.redrive(event.id)
-    with pytest.raises(Exception, match="too much waiting"):
+    mail.set_limits(max_pending=4)
+    mail.publish_many(mail.publication(max_attempts=1) for _ in range(3))
+    poisoned = mail.take()
+    for event in poisoned:
+        mail.fail(event)
+    for _ in range(2):
+        mail.publish()
+    for event in poisoned:
+        mail.redrive(event.id)
+    with pytest.raises(InboxFull):
         mail.publish()

@@ -233,3 +233,13 @@ def test_of_many_each_stands_or_falls_alone(mail: Mailbox) -> None:
     assert told[1]["status"] == "pending"
     assert mail.gate(one.id) is Gate.CLAIMED
     assert isinstance(mail.settle(Release(one.id, 1))[0], dict)
+
+
+@pytest.mark.parametrize("how", ["clean", "error"])
+def test_an_expiry_to_come_changes_nothing(mail: Mailbox, how: str) -> None:
+    mail.publish(expires_in_seconds=500)
+    event = mail.take_one()
+    told = mail.release(event) if how == "clean" else mail.fail(event)
+    assert told["status"] == "pending"
+    row = mail.row(event.id)
+    assert row.due_at == row.expires_at

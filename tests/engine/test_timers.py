@@ -172,3 +172,13 @@ def test_one_inbox_with_very_much_due_does_not_hide_the_others(
     other.publish(expires_in_seconds=2)
     pass_time(mail.database, 5)
     assert mail.run(lambda s: due_inboxes(s, limit=10)) == sorted([mail.id, other.id])
+
+
+def test_a_delay_ends_before_the_expiry(mail: Mailbox) -> None:
+    event = mail.publish(expires_in_seconds=500).event_id
+    mail.release(mail.take_one(), delay=5)
+    pass_time(mail.database, 5)
+    mail.run_due()
+    row = mail.row(event)
+    assert (row.gate, row.not_before) == (Gate.CLAIMABLE, None)
+    assert row.due_at == row.expires_at

@@ -18,8 +18,8 @@ def notices(variant: object) -> bool:
 
 
 def test_every_spoilt_fence_is_noticed() -> None:
-    made = list(mutants(fence))
-    assert len(made) >= 12
+    made = list(mutants(fence, boundaries=True))
+    assert len(made) >= 15
     assert not {what for what, variant in made if not notices(variant)}
 
 
