@@ -15,6 +15,7 @@ from restante.inbox.envelope import instant
 from restante.inbox.lifecycle import PENDING_GATES
 from restante.inbox.polling import STREAM_ALIVE, STREAM_OPEN_MS
 from restante.storage.clock import offset, utc_now
+from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox
 from restante.storage.tables.identity import project
 from restante.storage.tables.inboxes import inbox, presence
@@ -65,7 +66,7 @@ class Reachability:
 
 
 def _look(session: Session, recipient_id: bytes) -> dict[str, Any]:
-    row = session.connection().execute(_LOOK, {"recipient": recipient_id}).one()
+    (row,) = _LOOK.rows(session, {"recipient": recipient_id})
     now = row.now + offset(session)
     told: dict[str, Any] = {
         "mode": _mode(now, row.stream_seen_at, row.last_seen_at),
@@ -95,17 +96,19 @@ _PENDING = (
     .limit(COUNTED + 1)
     .subquery()
 )
-_LOOK = select(
-    utc_now().label("now"),
-    select(presence.c.last_seen_at)
-    .where(presence.c.recipient_id == bindparam("recipient"))
-    .scalar_subquery()
-    .label("last_seen_at"),
-    select(func.max(node.c.seen_at))
-    .select_from(open_stream)
-    .join(node, node.c.node_id == open_stream.c.node_id)
-    .where(open_stream.c.recipient_id == bindparam("recipient"))
-    .scalar_subquery()
-    .label("stream_seen_at"),
-    select(func.count()).select_from(_PENDING).scalar_subquery().label("pending"),
+_LOOK = Statement(
+    select(
+        utc_now().label("now"),
+        select(presence.c.last_seen_at)
+        .where(presence.c.recipient_id == bindparam("recipient"))
+        .scalar_subquery()
+        .label("last_seen_at"),
+        select(func.max(node.c.seen_at))
+        .select_from(open_stream)
+        .join(node, node.c.node_id == open_stream.c.node_id)
+        .where(open_stream.c.recipient_id == bindparam("recipient"))
+        .scalar_subquery()
+        .label("stream_seen_at"),
+        select(func.count()).select_from(_PENDING).scalar_subquery().label("pending"),
+    )
 )

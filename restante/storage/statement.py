@@ -91,7 +91,7 @@ class Statement:
         for name, bind in compiled.binds.items():
             if bind.expanding:
                 text = text.replace(f"(__[POSTCOMPILE_{name}])", f"%({name})s")
-            elif not bind.required:  # a constant of the statement itself
+            if not bind.required:  # a constant of the statement itself
                 constant = literal(None, bind.effective_value).replace("%", "%%")
                 text = text.replace(f"%({name})s", constant)
         return text
