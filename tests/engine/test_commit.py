@@ -21,7 +21,7 @@ def test_it_completes_what_was_never_claimed_and_nothing_else(
     mail.release(mail.take_one("p"))
     failed = mail.publish().event_id
     mail.fail(mail.take("p")[-1])
-    fine = [mail.publish().event_id for _ in range(2)]
+    fine = [mail.publish(expires_in_seconds=e).event_id for e in (None, 50_000)]
     assignment = mail.publish(type="work_assignment").event_id
     expired = mail.publish(expires_in_seconds=5).event_id
     scheduled = mail.publish(delay_seconds=500).event_id

@@ -126,7 +126,7 @@ def test_a_cancel_finds_the_scheduled_event_in_the_inbox(
 def test_a_commit_passes_over_what_was_claimed_and_given_back(
     mail: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mail.publish_many(mail.publication() for _ in range(4))
+    made = mail.publish_many(mail.publication() for _ in range(5))
     projects = tuple(mail.tenant.projects.values())
 
     def change(session: Session) -> None:
@@ -134,14 +134,16 @@ def test_a_commit_passes_over_what_was_claimed_and_given_back(
         held, given, done = map(Event.of, taken.events)
         settle_one(session, mail.agent, Release(given.id, 1))
         settle_one(session, mail.agent, Ack(done.id, 1, b'{"r":1}'))
+        cancel_module.cancel(session, mail.tenant.service, made[3].event_id, "no longer")
         assert held
 
     just_after(monkeypatch, commit_module, "_candidates", change)
-    done = mail.run(lambda s: commit_through(s, mail.agent, 4, None))
+    done = mail.run(lambda s: commit_through(s, mail.agent, 5, None))
     assert done == (1, False)
     ids = [Event.of(text).id for text in mail.page().events]
     gates = [mail.gate(event) for event in ids]
-    assert gates == [Gate.CLAIMED, Gate.CLAIMABLE, Gate.COMPLETED, Gate.COMPLETED]
+    ends = [Gate.COMPLETED, Gate.CANCELLED, Gate.COMPLETED]
+    assert gates == [Gate.CLAIMED, Gate.CLAIMABLE, *ends]
     assert mail.read(ids[2])["result"] == {"r": 1}
 
 
