@@ -13,6 +13,7 @@ import gevent
 from gunicorn.workers.ggevent import GeventWorker
 
 from restante.signals.streams import End
+from workers.joined import Joined
 from workers.outlet import releasing
 from workers.runtime import Runtime
 
@@ -75,7 +76,11 @@ class Worker(GeventWorker):
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, addr: Any) -> None:
         self._idle.discard(sock)
-        super().handle_request(listener_name, req, sock, addr)
+        joined = Joined(sock)
+        try:
+            super().handle_request(listener_name, req, joined, addr)
+        finally:
+            joined.flush()
         self._idle.add(sock)
 
     def handle_exit(self, sig: int, frame: Any) -> None:

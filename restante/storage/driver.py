@@ -63,10 +63,39 @@ def ask(connection: Any, texts: Sequence[str]) -> list[Answer]:
     if sum(map(len, written)) + len(written) >= LONG_PACKET:
         return [_ask_one(connection, text) for text in texts]
     query = bytes((COMMAND.COM_QUERY,))
-    connection._write_bytes(
-        b"".join([(len(text) + 1).to_bytes(4, "little") + query + text for text in written])
+    _send(
+        connection,
+        b"".join([(len(text) + 1).to_bytes(4, "little") + query + text for text in written]),
     )
     return _read(connection, texts)
+
+
+def _send(connection: Any, data: bytes) -> None:
+    """As PyMySQL does it, but for `sendall`, which under gevent asks for the buffer's size first."""
+    try:
+        _allow(connection, connection._write_timeout)
+        sent = connection._sock.send(data)
+    except OSError as error:
+        connection._force_close()
+        raise pymysql.err.OperationalError(
+            CR.CR_SERVER_GONE_ERROR, f"MySQL server has gone away ({error!r})"
+        ) from error
+    if sent < len(data):
+        connection._write_bytes(data[sent:])
+
+
+def _allow(connection: Any, seconds: float | None) -> None:
+    if connection._current_timeout != seconds:
+        connection._sock.settimeout(seconds)
+        connection._current_timeout = seconds
+
+
+def commit(connection: Any) -> None:
+    """COMMIT, in place of PyMySQL's own, which takes three times as long."""
+    try:
+        ask(connection, ("COMMIT",))
+    except Refused as refused:
+        raise refused.error from None
 
 
 def _ask_one(connection: Any, text: str) -> Answer:
@@ -79,7 +108,7 @@ def _read(connection: Any, texts: Sequence[str]) -> list[Answer]:
     answers: list[Answer] = []
     refused: Refused | None = None
     try:
-        connection._sock.settimeout(connection._read_timeout)
+        _allow(connection, connection._read_timeout)
         packets = _Packets(connection._rfile.read1)
         for text in texts:
             try:

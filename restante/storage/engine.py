@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pymysql.constants import FIELD_TYPE
@@ -13,6 +14,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import InternalError
 
 from restante.storage.clock import process_now
+from restante.storage.driver import commit
 
 LOCK_WAIT_SECONDS = 5
 SLOT_WAIT_SECONDS = 1
@@ -58,6 +60,10 @@ def make_engine(
     # MariaDB would let RETURNING pass, real MySQL would not
     engine.dialect.insert_returning = False
     engine.dialect.delete_returning = False
+
+    @event.listens_for(engine, "connect")
+    def _shorten(connection: Any, record: Any) -> None:
+        connection.commit = partial(commit, connection)
 
     @event.listens_for(engine, "handle_error")
     def _drop_broken(context: Any) -> None:
