@@ -76,12 +76,18 @@ def raise_floor(session: Session, recipient_id: bytes) -> int | None:
 
 
 def archive(session: Session, recipient_id: bytes) -> int:
-    """Move events at or below the floor into the archive → how many. Held ones come next time.
+    """Move old events at or below the floor into the archive → how many. Held ones come next time.
 
     Pending ones become expired, reason retention, and take their payload along; quarantined ones
-    stay whole where they are.
+    stay whole where they are. After `db restored` there are young ones below the floor: they are
+    mail like any other, until they are old.
     """
     connection = session.connection()
+    old = database_now(session) - timedelta(seconds=rules(session).retention_seconds)
+    # redriven from quarantine, they are mail again, below the floor
+    eaten = agent_inbox.c.redriven.is_(False) | agent_inbox.c.gate.in_(_FINAL)
+    if rules(session).retention_keeps_unsettled:
+        eaten = agent_inbox.c.gate.in_(_FINAL)
     floor = connection.execute(
         select(inbox.c.oldest_cursor).where(inbox.c.recipient_id == recipient_id)
     ).scalar_one()
@@ -95,9 +101,9 @@ def archive(session: Session, recipient_id: bytes) -> int:
         .where(
             agent_inbox.c.recipient_id == recipient_id,
             agent_inbox.c.sequence_number <= floor,
+            agent_inbox.c.available_at < old,
             agent_inbox.c.gate.not_in([Gate.QUARANTINED.value, Gate.CLAIMED.value]),
-            # redriven from quarantine, they are mail again, below the floor
-            agent_inbox.c.redriven.is_(False) | agent_inbox.c.gate.in_(_FINAL),
+            eaten,
         )
         .order_by(agent_inbox.c.sequence_number)
         .limit(BATCH)
@@ -158,20 +164,22 @@ _FIRST = (
     .limit(1)
     .scalar_subquery()
 )
-_LEFT_BELOW = (
-    select(agent_inbox.c.sequence_number)
+_FIRST_BELOW = (
+    select(agent_inbox.c.available_at)
     .where(
         agent_inbox.c.recipient_id == inbox.c.recipient_id,
         agent_inbox.c.sequence_number <= inbox.c.oldest_cursor,
         agent_inbox.c.gate != Gate.QUARANTINED.value,
     )
-    .exists()
+    .order_by(agent_inbox.c.sequence_number)
+    .limit(1)
+    .scalar_subquery()
 )
 _RIPE = Statement(
     select(inbox.c.recipient_id)
     .where(
         inbox.c.recipient_id.in_(bindparam("recipients", expanding=True)),
-        or_(bindparam("old") > _FIRST, _LEFT_BELOW),
+        or_(bindparam("old") > _FIRST, bindparam("old") > _FIRST_BELOW),
     )
     .order_by(inbox.c.recipient_id)
 )

@@ -7,9 +7,11 @@ import pytest
 from restante.errors import CursorGone, StaleClaim
 from restante.inbox.lifecycle import Gate
 from restante.inbox.restored import LEAP, forget_streams, restore_inboxes
+from restante.inbox.retention import ripe_inboxes
 from restante.storage.tables.inboxes import ordering_key
 from restante.storage.tables.signals import wake
-from tests.factories import Mailbox, Tenant, pass_time
+from tests.engine.snapshot import unchanged
+from tests.factories import Mailbox, Tenant, pass_time, set_rules
 
 
 def restore(mail: Mailbox) -> int:
@@ -81,6 +83,33 @@ def test_unsettled_mail_is_still_there_and_claimable(mail: Mailbox) -> None:
     published = [mail.publish().event_id for _ in range(3)]
     restore(mail)
     assert [event.id for event in mail.take(limit=10)] == published
+
+
+def test_retention_leaves_young_mail_alone_though_it_is_below_the_floor_now(mail: Mailbox) -> None:
+    done = mail.publish().event_id
+    mail.ack(mail.take_one())
+    waiting = mail.publish().event_id
+    restore(mail)
+    with unchanged(mail.database):
+        assert mail.run(lambda session: ripe_inboxes(session, [mail.id])) == []
+        assert mail.retain() == 0
+    pass_time(mail.database, days=29)
+    assert mail.retain() == 0
+    pass_time(mail.database, days=2)
+    assert mail.run(lambda session: ripe_inboxes(session, [mail.id])) == [mail.id]
+    assert mail.retain() == 2
+    assert [mail.read(event)["status"] for event in (done, waiting)] == ["completed", "expired"]
+
+
+def test_keep_keeps_what_a_restore_put_below_the_floor(mail: Mailbox) -> None:
+    set_rules(mail.database, retention_keeps_unsettled=True)
+    mail.publish()
+    mail.ack(mail.take_one())
+    waiting = mail.publish().event_id
+    restore(mail)
+    pass_time(mail.database, days=400)
+    assert mail.retain() == 1
+    assert mail.take_one().id == waiting
 
 
 def test_what_was_final_stays_so_and_a_repeated_ack_knows_it(mail: Mailbox) -> None:
