@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,12 +18,10 @@ from restante.inbox.browse import status_gate
 from restante.inbox.cancel import check_visible
 from restante.inbox.envelope import instant
 from restante.inbox.lifecycle import STATUS_OF, Gate
-from restante.inbox.publication import hash_key
-from restante.inbox.rules import PAGE_EXAMINED
+from restante.inbox.receipt_list import of_correlation, of_recipient, page_of
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
-from restante.storage.tables.events import agent_inbox, event_correlation, scheduled_event
-from restante.storage.tables.inboxes import inbox, presence
+from restante.storage.tables.inboxes import presence
 
 Receipt = dict[str, Any]
 
@@ -57,11 +54,13 @@ def list_receipts(
     _require(producer)
     name = query.correlation_id or (query.recipient_id or b"").hex()
     of = ("receipts", producer.public_id, name)
-    position = page_token.take(session, of, query.page_token)
-    if query.correlation_id is not None:
-        ids, position = _by_correlation(session, producer, query, position)
-    else:
-        ids, position = _by_recipient(session, producer, query, position)
+    entries = (
+        of_correlation(session, producer.tenant_id, query.correlation_id)
+        if query.correlation_id is not None
+        else of_recipient(session, producer.tenant_id, query.recipient_id)
+    )
+    after = page_token.take(session, of, query.page_token)
+    ids, place = page_of(session, producer, entries, verbs=VERBS, after=after, limit=query.limit)
     now = database_now(session)
     receipts = []
     for event_id in ids:
@@ -71,74 +70,12 @@ def list_receipts(
         except NotFound:
             continue
         receipts.append(_receipt(session, found, now))
-    return receipts, None if position is None else page_token.give(session, of, position)
+    return receipts, None if place is None else page_token.give(session, of, place)
 
 
 def _require(producer: Principal) -> None:
     if not producer.has(TenantScope.EVENTS_READ) and not any(map(producer.covered, VERBS)):
         raise InsufficientScope(f"agent:<project>:{Verb.READ}")
-
-
-def _by_correlation(
-    session: Session, producer: Principal, query: ReceiptQuery, after: Any
-) -> tuple[Sequence[bytes], Any]:
-    ids = (
-        session.connection()
-        .execute(
-            select(event_correlation.c.event_id)
-            .where(
-                event_correlation.c.tenant_id == producer.tenant_id,
-                event_correlation.c.correlation_hash == hash_key(query.correlation_id or ""),
-                event_correlation.c.event_id > bytes.fromhex(after or "00"),
-            )
-            .order_by(event_correlation.c.event_id)
-            .limit(query.limit + 1)
-        )
-        .scalars()
-        .all()
-    )
-    page = ids[: query.limit]
-    return page, page[-1].hex() if len(ids) > query.limit else None
-
-
-def _by_recipient(
-    session: Session, producer: Principal, query: ReceiptQuery, after: Any
-) -> tuple[Sequence[bytes], Any]:
-    """First the log, by sequence; then what is still scheduled, by event id."""
-    connection = session.connection()
-    owner = connection.execute(
-        select(inbox.c.tenant_id).where(inbox.c.recipient_id == query.recipient_id)
-    )
-    if owner.scalar() != producer.tenant_id:
-        return [], None
-    if not isinstance(after, str):
-        rows = connection.execute(
-            select(agent_inbox.c.event_id, agent_inbox.c.sequence_number)
-            .where(
-                agent_inbox.c.recipient_id == query.recipient_id,
-                agent_inbox.c.sequence_number > (after or 0),
-            )
-            .order_by(agent_inbox.c.sequence_number)
-            .limit(min(query.limit, PAGE_EXAMINED))
-        ).all()
-        if rows:
-            return [row.event_id for row in rows], rows[-1].sequence_number
-        after = "00"
-    ids = (
-        connection.execute(
-            select(scheduled_event.c.event_id)
-            .where(
-                scheduled_event.c.recipient_id == query.recipient_id,
-                scheduled_event.c.event_id > bytes.fromhex(after),
-            )
-            .order_by(scheduled_event.c.event_id)
-            .limit(query.limit + 1)
-        )
-        .scalars()
-        .all()
-    )
-    page = ids[: query.limit]
-    return page, page[-1].hex() if len(ids) > query.limit else None
 
 
 def _receipt(session: Session, found: locate.Located, now: datetime) -> Receipt:
