@@ -8,8 +8,9 @@ from flask import Blueprint, Response, make_response, render_template
 from markupsafe import Markup, escape
 
 from blueprints.access import public, states
-from blueprints.problem_texts import TEXTS
-from blueprints.problems import KINDS, problem_example
+from blueprints.problem_reserved import RESERVED
+from blueprints.problem_texts import TEXTS, Text
+from blueprints.problems import KINDS, Kind, problem_example
 from restante.errors import NotFound
 
 blueprint = Blueprint("problems", __name__)
@@ -21,29 +22,28 @@ PAGE_HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 _QUOTED = re.compile(r"`([^`]+)`")
-_KINDS = {kind.slug: kind for kind in KINDS.values()}
+_PAGES: dict[str, tuple[Kind, Text]] = RESERVED | {
+    kind.slug: (kind, TEXTS[kind.slug]) for kind in KINDS.values()
+}
 
 
 @blueprint.get("/problems")
 @states(public("documentation"))
 def index() -> Response:
     """Every problem there is."""
-    kinds = sorted(_KINDS.values(), key=lambda kind: (kind.status, kind.slug))
-    return page(render_template("problems/index.html", kinds=kinds))
+    kinds = sorted((kind for kind, _ in _PAGES.values()), key=lambda kind: (kind.status, kind.slug))
+    return page(render_template("problems/index.html", kinds=kinds, reserved=RESERVED))
 
 
 @blueprint.get("/problems/<slug>")
 @states(public("documentation"))
 def one(slug: str) -> Response:
     """What happened, and what to do."""
-    if slug not in _KINDS:
+    if slug not in _PAGES:
         raise NotFound
-    kind = _KINDS[slug]
-    return page(
-        render_template(
-            "problems/problem.html", kind=kind, text=TEXTS[slug], example=problem_example(kind)
-        )
-    )
+    kind, text = _PAGES[slug]
+    example = None if slug in RESERVED else problem_example(kind)
+    return page(render_template("problems/problem.html", kind=kind, text=text, example=example))
 
 
 @blueprint.app_template_filter("prose")
