@@ -243,12 +243,13 @@ class Mailbox:
     def retain(self) -> int:
         """Retention until there is nothing more to move; how many events moved."""
         moved = 0
-        while True:
+        for _ in range(100):
             floor = self.run(lambda session: retention.raise_floor(session, self.id))
             now = self.run(lambda session: retention.archive(session, self.id))
             moved += now
             if floor is None and not now:
                 return moved
+        raise AssertionError("retention does not come to an end")
 
     def page(self, *slugs: str, **members: Any) -> Page:
         covered = self.agent.require_any(Verb.READ)

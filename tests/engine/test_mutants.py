@@ -119,6 +119,7 @@ ALIKE: dict[tuple[str, str], str] = {
     ("_take", "turned `len(taken) >= room`"): "a second project is asked by the next call",
     ("commit_through", "never `done`"): "saves statements",
     ("commit_through", "never `names`"): "saves statements",
+    ("archive", "never `not below`"): "saves statements",
     ("redrive", "without `key is not None`"): "what waits has a key",
     ("_lock", "without `row is None`"): "what is in quarantine is never deleted",
 }

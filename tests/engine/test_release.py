@@ -67,7 +67,7 @@ def test_failures_of_one_kind_have_one_signature(mail: Mailbox) -> None:
     def signature(message: str, **members: object) -> str:
         event = mail.publish(**members).event_id
         mail.release(mail.take_one(), delay=9, error=Failure("E", message))
-        return mail.read(event)["last_error"]["failure_signature"]
+        return mail.read(event)["failure_signature"]
 
     first = signature("row 17 of 'a' is gone")
     assert signature("row 99 of 'b' is gone") == first

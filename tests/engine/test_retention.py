@@ -7,7 +7,14 @@ from sqlalchemy import select
 
 from restante.inbox import retention
 from restante.inbox.lifecycle import Gate
-from restante.inbox.retention import aged_inboxes, archive, prune_scheduled, raise_floor
+from restante.inbox.retention import (
+    aged_inboxes,
+    archive,
+    prune_scheduled,
+    raise_floor,
+    ripe_inboxes,
+)
+from restante.storage.ids import new_id
 from restante.storage.tables.events import archived_event, event_content
 from tests.engine.snapshot import only_changing, unchanged
 from tests.factories import Mailbox, Tenant, pass_time, set_rules
@@ -175,5 +182,8 @@ def test_all_inboxes_are_gone_round(mail: Mailbox, tenant: Tenant) -> None:
     assert mail.run(lambda s: aged_inboxes(s, after=b"", limit=2)) == ids[:2]
     assert mail.run(lambda s: aged_inboxes(s, after=ids[1], limit=2)) == ids[2:]
     pass_time(mail.database, days=31)
+    assert sorted(mail.run(lambda s: ripe_inboxes(s, [*ids, new_id()]))) == ids
     boxes[0].retain()
+    assert sorted(mail.run(lambda s: ripe_inboxes(s, ids))) == ids[1:]
+    assert mail.run(lambda s: raise_floor(s, new_id())) is None
     assert [floor(box) for box in boxes] == [1, 0, 0]

@@ -182,3 +182,17 @@ def test_a_delay_ends_before_the_expiry(mail: Mailbox) -> None:
     row = mail.row(event)
     assert (row.gate, row.not_before) == (Gate.CLAIMABLE, None)
     assert row.due_at == row.expires_at
+
+
+def test_an_expired_event_tells_why(mail: Mailbox) -> None:
+    late, old = mail.publish(expires_in_seconds=5).event_id, mail.publish().event_id
+    pass_time(mail.database, 6)
+    unseen = mail.read(late)["timeline"]
+    mail.run_due()
+    (entry,) = mail.read(late)["timeline"]
+    assert (entry["kind"], entry["reason"]) == ("expired", "expires_at")
+    assert [told["kind"] for told in unseen] == ["expired"]
+    pass_time(mail.database, days=31)
+    mail.retain()
+    assert mail.read(late)["timeline"] == [entry]
+    assert [told["reason"] for told in mail.read(old)["timeline"]] == ["retention"]
