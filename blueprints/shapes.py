@@ -69,7 +69,6 @@ class LastError(Answer):
     outcome: Literal["none", "unknown", "failed"]
     at: WireInstant
     attempt: int
-    failure_signature: str = Field(description="The same for failures of one kind.")
     quarantine_reason: str | None
 
 

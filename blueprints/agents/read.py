@@ -103,6 +103,7 @@ class EventDetail(Event):
 
     result: dict[str, Any] | None
     last_error: LastError | None
+    failure_signature: str | None = Field(description="The same for failures of one kind.")
     timeline: list[Departure]
 
 
@@ -245,6 +246,7 @@ def read_stats(session: Session, call: Call) -> Reply:
             **examples.EVENT,
             "result": None,
             "last_error": None,
+            "failure_signature": None,
             "timeline": [
                 {
                     "at": examples.CREATED_AT,

@@ -15,7 +15,7 @@ from restante.errors import NotFound
 from restante.identity.principal import Principal, Project
 from restante.identity.scopes import Verb
 from restante.inbox import failures, history, locate, timers
-from restante.inbox.envelope import event_json
+from restante.inbox.envelope import event_json, instant
 from restante.inbox.lifecycle import FINAL_GATES, Gate, effective_gate
 from restante.inbox.look import Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES, PAGE_EXAMINED
@@ -98,15 +98,31 @@ def located_json(session: Session, found: locate.Located, now: datetime) -> byte
     gate = status_gate(found.row, found.gate, now)
     shown = found.row.payload if gate not in (Gate.COMPLETED, Gate.QUARANTINED) else None
     result = getattr(found.row, "result", None)
+    last_error, signature = failures.last_error(session, found.event_id)
     return event_json(
         _Moving(found),
         found.row.envelope,
         shown,
         status=gate,
         result=None if result is None else orjson.Fragment(result),
-        last_error=failures.last_error(session, found.event_id),
-        timeline=history.timeline(session, found.event_id),
+        last_error=last_error,
+        failure_signature=signature,
+        timeline=history.timeline(session, found.event_id) + _expiry(found.row, gate),
     )
+
+
+def _expiry(row: Any, gate: Gate) -> list[dict[str, Any]]:
+    """That it expired, as the last entry of its timeline: the row says it, no entry is written."""
+    if gate is not Gate.EXPIRED:
+        return []
+    entry = {
+        "at": instant(row.final_at or row.expires_at),
+        "kind": history.Kind.EXPIRED,
+        "generation": getattr(row, "claim_generation", 0),
+        "consumer": None,
+        "reason": getattr(row, "reason", None) or "expires_at",
+    }
+    return [entry]
 
 
 class _Moving:

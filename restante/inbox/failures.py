@@ -110,21 +110,21 @@ def leave_quarantine(session: Session, event_id: bytes) -> None:
     )
 
 
-def last_error(session: Session, event_id: bytes) -> dict[str, Any] | None:
-    """The last failure as JSON has it, or None."""
+def last_error(session: Session, event_id: bytes) -> tuple[dict[str, Any], str] | tuple[None, None]:
+    """The last failure as JSON has it, and its signature."""
     row = (
         session.connection()
         .execute(select(event_failure).where(event_failure.c.event_id == event_id))
         .first()
     )
     if row is None:
-        return None
-    return {
+        return None, None
+    error = {
         "code": row.code,
         "message": row.message,
         "outcome": row.outcome,
         "at": instant(row.failed_at),
         "attempt": row.attempt,
-        "failure_signature": row.failure_signature,
         "quarantine_reason": row.quarantine_reason,
     }
+    return error, row.failure_signature

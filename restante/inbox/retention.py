@@ -84,10 +84,10 @@ def archive(session: Session, recipient_id: bytes) -> int:
     """
     connection = session.connection()
     old = database_now(session) - timedelta(seconds=rules(session).retention_seconds)
-    # redriven from quarantine, they are mail again, below the floor
-    eaten = agent_inbox.c.redriven.is_(False) | agent_inbox.c.gate.in_(_FINAL)
-    if rules(session).retention_keeps_unsettled:
-        eaten = agent_inbox.c.gate.in_(_FINAL)
+    eaten = [agent_inbox.c.gate.in_(_FINAL)]
+    if not rules(session).retention_keeps_unsettled:
+        # redriven from quarantine, they are mail again, below the floor
+        eaten.append(agent_inbox.c.redriven.is_(False))
     floor = connection.execute(
         select(inbox.c.oldest_cursor).where(inbox.c.recipient_id == recipient_id)
     ).scalar_one()
@@ -103,7 +103,7 @@ def archive(session: Session, recipient_id: bytes) -> int:
             agent_inbox.c.sequence_number <= floor,
             agent_inbox.c.available_at < old,
             agent_inbox.c.gate.not_in([Gate.QUARANTINED.value, Gate.CLAIMED.value]),
-            eaten,
+            or_(*eaten),
         )
         .order_by(agent_inbox.c.sequence_number)
         .limit(BATCH)
