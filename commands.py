@@ -151,7 +151,9 @@ def tenant() -> None:
 
 @tenant.command("create")
 @click.argument("name")
-@click.option("--unsigned-ok", is_flag=True, help="Do not require signed requests.")
+@click.option(
+    "--unsigned-ok", is_flag=True, help="Requests need no signature. (Kept; none is checked yet.)"
+)
 @as_json
 @refusing
 def tenant_create(name: str, *, unsigned_ok: bool, as_json: bool) -> None:
@@ -189,7 +191,11 @@ def agent() -> None:
 @of_tenant
 @click.option("--name", required=True)
 @click.option(
-    "--grant", "grants", multiple=True, metavar="SCOPE", help="agent:<project or *>:<verb>"
+    "--grant",
+    "grants",
+    multiple=True,
+    metavar="SCOPE",
+    help="agent:<project or *>:read, …:claim or …:publish; repeatable. Cannot be added later.",
 )
 @click.option("--capability", "capabilities", multiple=True, metavar="C")
 @as_json
@@ -216,7 +222,14 @@ def service() -> None:
 @service.command("create")
 @of_tenant
 @click.option("--name", required=True)
-@click.option("--scope", "scopes", multiple=True, required=True, metavar="SCOPE")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    metavar="SCOPE",
+    help="tenant:events:publish, or agent:<project or *>:publish; repeatable. Cannot be added later.",
+)
 @as_json
 @refusing
 def service_create(tenant: str, name: str, *, scopes: tuple[str, ...], as_json: bool) -> None:
@@ -231,7 +244,7 @@ def service_create(tenant: str, name: str, *, scopes: tuple[str, ...], as_json: 
 def _say_machine(kind: str, public_id: str, secret: str, *, as_json: bool) -> None:
     say(
         {f"{kind}_id": public_id, "client_id": public_id, "client_secret": secret},
-        f"{kind}_id:     {public_id}\nclient_id:     {public_id}\nclient_secret: {secret}\n"
+        f"{kind + '_id:':<15}{public_id}\nclient_id:     {public_id}\nclient_secret: {secret}\n"
         "(The secret is not shown again.)",
         as_json=as_json,
     )
@@ -241,7 +254,7 @@ def _say_machine(kind: str, public_id: str, secret: str, *, as_json: bool) -> No
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes. [default: 2; SQLite: 1]")
-@click.option("--demo", is_flag=True, help="Upgrade the database and make a demo tenant at first.")
+@click.option("--demo", is_flag=True, help="Upgrade the database and make a demo tenant first.")
 @as_json
 @refusing
 def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: bool) -> None:

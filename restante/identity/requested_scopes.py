@@ -28,7 +28,7 @@ def scopes_for_token(
         scopes = [s for s in given if kind is PrincipalKind.SERVICE or _is_default(s)]
         if not scopes:
             raise InvalidScope(
-                "Nothing that is given without being asked for is granted to this client."
+                "This client has no grant to read or claim; name the scope that is meant, if it has others."
             )
     else:
         scopes = []

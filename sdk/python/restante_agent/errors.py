@@ -128,6 +128,15 @@ class ValidationFailed(ApiError):
 class RecipientRefused(ValidationFailed):
     """422: a recipient is unknown, removed, or without the project; nothing was written."""
 
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Those that were refused."""
+        named = self.member("recipients")
+        return tuple(str(r) for r in named) if isinstance(named, list) else ()
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: {', '.join(self.recipients)}".removesuffix(": ")
+
 
 class IdempotencyKeyReused(ValidationFailed):
     """422: this idempotency key already belongs to another body."""
@@ -173,6 +182,11 @@ class StaleClaim(Conflict):
     def current_generation(self) -> int | None:
         number = self.member("current_generation")
         return number if isinstance(number, int) else None
+
+    def __str__(self) -> str:
+        known = {"reason": self.reason, "current_generation": self.current_generation}
+        named = " ".join(f"{name}={value}" for name, value in known.items() if value)
+        return f"{super().__str__()}: {named}" if named else super().__str__()
 
 
 class EventFinal(Conflict):

@@ -67,7 +67,7 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
         envvar="RESTANTE_STATE_DIR",
         show_envvar=True,
         type=click.Path(path_type=Path, file_okay=False),
-        help="Where the record of finished events is kept.",
+        help="Where the record of finished events is kept; else the user's state folder.",
     )
     @click.option("--json", "as_json", is_flag=True, help="Exactly one JSON value on stdout.")
     @functools.wraps(command)

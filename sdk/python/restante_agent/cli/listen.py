@@ -19,7 +19,13 @@ from restante_agent.cli.screen import say, write_json
 @click.command()
 @connected
 @click.option("--exec", "command", required=True, help="The command; a shell only if it needs one.")
-@click.option("--concurrency", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Commands at once; never two of one ordering key.",
+)
 @click.option(
     "--lease",
     "lease_seconds",
@@ -28,7 +34,14 @@ from restante_agent.cli.screen import say, write_json
     show_default=True,
     help="Seconds; renewed while the command runs.",
 )
-@click.option("--project", "projects", multiple=True, envvar="RESTANTE_PROJECT", show_envvar=True)
+@click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    envvar="RESTANTE_PROJECT",
+    show_envvar=True,
+    help="Only events of this project; repeatable. Else of all that are granted.",
+)
 @click.option("--consumer", help="A name for this holder; by default one per host and process.")
 @click.option(
     "--delay",
@@ -41,8 +54,19 @@ from restante_agent.cli.screen import say, write_json
 @click.option(
     "--timeout", "timeout_seconds", type=click.FloatRange(0.1), help="Seconds a run may take."
 )
-@click.option("--drain", "drain_seconds", type=click.FloatRange(0), default=20.0, show_default=True)
-@click.option("--until-empty", is_flag=True, help="End when nothing is left to claim.")
+@click.option(
+    "--drain",
+    "drain_seconds",
+    type=click.FloatRange(0),
+    default=20.0,
+    show_default=True,
+    help="Seconds that running commands may take after SIGTERM or Ctrl-C.",
+)
+@click.option(
+    "--until-empty",
+    is_flag=True,
+    help="End when nothing can be claimed at the moment; what waits out a pause is left.",
+)
 @click.option("--no-stream", is_flag=True, help="Poll only.")
 @click.option(
     "--pass-credentials", is_flag=True, help="Let the command inherit RESTANTE_CLIENT_SECRET."

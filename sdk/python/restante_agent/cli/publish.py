@@ -17,19 +17,36 @@ from restante_agent.model.publish import Publication
 @connected
 @click.argument("payload", type=json_object, default="-", metavar="[PAYLOAD]")
 @click.option("--to", "recipients", multiple=True, required=True, help="agt_…; repeatable.")
-@click.option("--project", envvar="RESTANTE_PROJECT", show_envvar=True, required=True)
+@click.option(
+    "--project",
+    envvar="RESTANTE_PROJECT",
+    show_envvar=True,
+    required=True,
+    help="The project it belongs to; every recipient must have it.",
+)
 @click.option("--type", "type_", help="Defaults to the payload's own `type`.")
-@click.option("--priority", type=int, help="-100 to 100.")
+@click.option("--priority", type=int, help="-100 to 100; the highest is claimed first.")
 @click.option("--ordering-key", help="Events of one key are worked one after the other.")
-@click.option("--correlation-id")
-@click.option("--causation-id")
-@click.option("--reply-to", help="agt_…")
+@click.option("--correlation-id", help="What it belongs to; receipts can be listed by it.")
+@click.option("--causation-id", help="What it follows from.")
+@click.option("--reply-to", help="agt_… that answers should go to.")
 @click.option("--delay", "delay_seconds", type=float, help="Seconds until it is available.")
-@click.option("--at", "available_at", type=instant, metavar="INSTANT", help="When it is available.")
+@click.option(
+    "--at",
+    "available_at",
+    type=instant,
+    metavar="INSTANT",
+    help="When it is available, as 2026-01-31T12:00:00Z.",
+)
 @click.option("--expires-in", "expires_in_seconds", type=float, help="Seconds to be started in.")
-@click.option("--max-attempts", type=int)
+@click.option("--max-attempts", type=int, help="1 to 100; the server's default is 5.")
 @click.option("--corrects", help="evt_… that this one replaces.")
-@click.option("--report", multiple=True, help="quarantined, expired or cancelled; repeatable.")
+@click.option(
+    "--report",
+    multiple=True,
+    help="quarantined, expired or cancelled; repeatable. An agent that publishes is told of that end"
+    " by an event of type delivery_report; a service has no inbox to be told in.",
+)
 @click.option("--idempotency-key", help="The same key and body publish once, however often.")
 def publish(
     connection: Connection,

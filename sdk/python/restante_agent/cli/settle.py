@@ -35,7 +35,7 @@ def ack(
 @click.argument("event_id")
 @generation_option
 @click.option("--delay", "delay_seconds", type=float, help="Seconds until it is claimable again.")
-@click.option("--error-code", help="Counts as a failed attempt.")
+@click.option("--error-code", help="Makes it a failed attempt; without one it does not count.")
 @click.option("--error-message", default="")
 @click.option(
     "--outcome",

@@ -21,7 +21,14 @@ FOLLOW_WAIT_SECONDS = 30
 @click.option("--after", "after_cursor", type=int, help="Read after this cursor, not the newest.")
 @click.option("-n", "--limit", type=int, default=10, show_default=True)
 @click.option("--open", "only_open", is_flag=True, help="Without those that are final.")
-@click.option("--project", "projects", multiple=True, envvar="RESTANTE_PROJECT", show_envvar=True)
+@click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    envvar="RESTANTE_PROJECT",
+    show_envvar=True,
+    help="Only events of this project; repeatable. Else of all that are granted.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Go on as events come, until interrupted.")
 @click.option("--json-lines", is_flag=True, help="One JSON event a line; fits --follow.")
 def tail(

@@ -61,7 +61,10 @@ class Core:
     def agent(self) -> str:
         """The agent whose inbox is meant; ConfigurationError for a service that named none."""
         if self.agent_id is None:
-            raise ConfigurationError("this call is about an inbox: give the client an agent_id")
+            raise ConfigurationError(
+                f"{self.credentials.client_id} has no inbox, and this call is about one:"
+                " use an agent's credentials, or give the client an agent_id"
+            )
         return self.agent_id
 
     @property
