@@ -117,12 +117,7 @@ def _ring(
             cursor = max(stream.cursor for stream in waiting)
             answered: list[float] = []
             asked = time.monotonic()
-            publisher = threading.Thread(
-                target=lambda c=client, a=answered: (  # type: ignore[misc]
-                    c.publish([next(bodies)]),
-                    a.append(time.monotonic()),
-                )
-            )
+            publisher = threading.Thread(target=_publish, args=(client, next(bodies), answered))
             publisher.start()
             ends = asked + FRAME_SECONDS
             while any(stream.cursor <= cursor for stream in waiting):
@@ -141,6 +136,11 @@ def _ring(
     finally:
         listeners.close()
     return frames, after
+
+
+def _publish(client: HTTPClient, body: bytes, answered: list[float]) -> None:
+    client.publish([body])
+    answered.append(time.monotonic())
 
 
 def _probe(product: Product, agent: Agent, seconds: float) -> list[float]:

@@ -90,6 +90,7 @@ def _rows_in(*gates: Gate) -> Select[int]:
     """The projects first: then the claim's index answers by equality on its first three columns."""
     return (
         select(literal(1).label("one"))
+        .with_hint(agent_inbox, "FORCE INDEX (claim)", "mysql")
         .select_from(project)
         .join(inbox, inbox.c.tenant_id == project.c.tenant_id)
         .join(

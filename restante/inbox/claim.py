@@ -18,6 +18,7 @@ from restante.identity.principal import Principal, Project
 from restante.inbox import history, timers
 from restante.inbox.by_key import update_by_place
 from restante.inbox.claim_id import ClaimId, claimed_json, forget, is_known, keep, live_events
+from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.lifecycle import Gate
 from restante.inbox.look import COUNTED, Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES
@@ -59,10 +60,7 @@ class Claimed:
 def claim(session: Session, agent: Principal, request: ClaimRequest) -> Claimed:
     """Claim events of the agent's own inbox. Raises CursorGone; an empty answer stores nothing."""
     claim_id = ClaimId.of(request.claim_id, request.consumer)
-    seen = look(session, agent, request.projects, counted=COUNTED + request.limit)
-    check_cursor(session, agent.id, seen, request.after_cursor, request.epoch)
-    if seen.is_due and timers.run_due(session, agent.id, nowait=True):
-        seen = look(session, agent, request.projects, counted=COUNTED + request.limit)
+    seen = _look(session, agent, request)
     # after the look: a first call of this name that has just taken what it did not see is seen here
     if request.claim_id is not None and is_known(session, agent.id, claim_id):
         events = live_events(session, agent.id, request.projects, seen.now, claim_ref=claim_id.ref)
@@ -88,6 +86,25 @@ def claim(session: Session, agent: Principal, request: ClaimRequest) -> Claimed:
             session, rows, now, consumer=request.consumer, traceparent=request.traceparent
         )
     return _answer(seen, claim_id, _lease(session, agent.id, rows, now, request, claim_id))
+
+
+def _look(session: Session, agent: Principal, request: ClaimRequest) -> Look:
+    """The inbox once its due timers have run, with what the agent holds where that may matter."""
+    known: InFlight | None = session.info.get(HELD)
+    counts_held = known is None or not known.take_far(agent.id, request.limit)
+
+    def once() -> Look:
+        counted = COUNTED + request.limit
+        return look(session, agent, request.projects, counted=counted, counts_held=counts_held)
+
+    seen = once()
+    check_cursor(session, agent.id, seen, request.after_cursor, request.epoch)
+    if seen.is_due and timers.run_due(session, agent.id, nowait=True):
+        seen = once()
+    if known is not None and counts_held:
+        held = seen.in_flight + request.limit
+        known.count(agent.id, held=held, most=seen.max_in_flight)
+    return seen
 
 
 def _answer(

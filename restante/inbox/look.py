@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, bindparam, func, literal, select
+from sqlalchemy import BindParameter, Select, bindparam, func, literal, literal_column, select
 from sqlalchemy.orm import Session
 
 from restante.errors import CursorGone, NotFound
@@ -20,7 +20,8 @@ from restante.identity.principal import Principal, Project
 from restante.inbox.lifecycle import Gate
 from restante.inbox.polling import STREAM_ALIVE, next_poll_ms
 from restante.inbox.rules import rules
-from restante.storage.clock import offset, utc_now
+from restante.storage.base import Number
+from restante.storage.clock import offset, utc_now, utc_now_plus
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, archived_event, scheduled_event
@@ -67,17 +68,27 @@ class Look:
 
 
 def look(
-    session: Session, agent: Principal, projects: Sequence[Project], *, counted: int = COUNTED
+    session: Session,
+    agent: Principal,
+    projects: Sequence[Project],
+    *,
+    counted: int = COUNTED,
+    counts_held: bool = False,
 ) -> Look:
-    """Look at the agent's inbox; claimable events of `projects` are counted to `counted`."""
+    """Look at the agent's inbox; claimable events of `projects` are counted to `counted`.
+
+    `counts_held`: also how many events the agent holds; otherwise `in_flight` is 0.
+    """
     ordered = sorted(projects, key=lambda p: p.id)
     values: dict[str, Any] = {
         "recipient": agent.id,
-        "tenant": agent.tenant_id,
         "counted": counted,
+        "shift": offset(session) // timedelta(microseconds=1),
     }
+    if counts_held:
+        values["tenant"] = agent.tenant_id
     values.update({f"project_{i}": p.id for i, p in enumerate(ordered)})
-    row = _statement(len(ordered)).first(session, values)
+    row = _statement(len(ordered), counts_held=counts_held).first(session, values)
     if row is None:
         raise NotFound
     now = row.now + offset(session)
@@ -100,9 +111,9 @@ def look(
         max_in_flight=rules(session).max_in_flight
         if row.max_in_flight is None
         else row.max_in_flight,
-        is_due=any(due is not None and due <= now for due in (row.due_at, row.scheduled_due_at)),
+        is_due=row.is_due is not None or row.is_scheduled_due is not None,
         streaming=row.stream_seen_at is not None and now - row.stream_seen_at < STREAM_ALIVE,
-        in_flight=row.in_flight,
+        in_flight=row.in_flight if counts_held else 0,
         counted=sum(counts),
         best=tuple(best),
     )
@@ -157,23 +168,27 @@ def _lost_unsettled(session: Session, recipient_id: bytes, after: int, to: int) 
 
 
 @cache
-def _statement(covered: int) -> Statement:
+def _statement(covered: int, *, counts_held: bool) -> Statement:
     """The look at an inbox with so many covered projects; made once for each number."""
-    return Statement(_build(covered))
+    return Statement(_build(covered, counts_held=counts_held))
 
 
-def _build(covered: int) -> Select[Any]:
+def _build(covered: int, *, counts_held: bool) -> Select[Any]:
     recipient: BindParameter[bytes] = bindparam("recipient")
-    due = (
-        select(agent_inbox.c.due_at)
-        .where(agent_inbox.c.recipient_id == recipient, agent_inbox.c.due_at.is_not(None))
-        .order_by(agent_inbox.c.due_at)
+    # no further than now: what is later and just acked is still in the index until it is purged
+    now = utc_now_plus(bindparam("shift", type_=Number))
+    due: Select[Any] = (
+        select(literal_column("1"))
+        .select_from(agent_inbox)
+        .with_hint(agent_inbox, "FORCE INDEX (due_of_inbox)", "mysql")
+        .where(agent_inbox.c.recipient_id == recipient, agent_inbox.c.due_at <= now)
         .limit(1)
     )
-    scheduled_due = (
-        select(scheduled_event.c.due_at)
-        .where(scheduled_event.c.recipient_id == recipient, scheduled_event.c.due_at.is_not(None))
-        .order_by(scheduled_event.c.due_at)
+    scheduled_due: Select[Any] = (
+        select(literal_column("1"))
+        .select_from(scheduled_event)
+        .with_hint(scheduled_event, "FORCE INDEX (scheduled_of_inbox)", "mysql")
+        .where(scheduled_event.c.recipient_id == recipient, scheduled_event.c.due_at <= now)
         .limit(1)
     )
     streams = (
@@ -185,6 +200,7 @@ def _build(covered: int) -> Select[Any]:
     # what the agent holds, in whatever project: the claim's index answers by equality
     held = (
         select(literal(1).label("one"))
+        .with_hint(agent_inbox, "FORCE INDEX (claim)", "mysql")
         .select_from(project)
         .join(
             agent_inbox,
@@ -204,14 +220,16 @@ def _build(covered: int) -> Select[Any]:
         inbox.c.changed_at,
         principal.c.paused,
         principal.c.max_in_flight,
-        due.scalar_subquery().label("due_at"),
-        scheduled_due.scalar_subquery().label("scheduled_due_at"),
+        due.scalar_subquery().label("is_due"),
+        scheduled_due.scalar_subquery().label("is_scheduled_due"),
         streams.scalar_subquery().label("stream_seen_at"),
-        select(func.count()).select_from(held).scalar_subquery().label("in_flight"),
     ]
+    if counts_held:
+        columns.append(select(func.count()).select_from(held).scalar_subquery().label("in_flight"))
     for i in range(covered):
         claimable = (
             select(agent_inbox.c.rank)
+            .with_hint(agent_inbox, "FORCE INDEX (claim)", "mysql")
             .where(
                 agent_inbox.c.recipient_id == recipient,
                 agent_inbox.c.project_id == bindparam(f"project_{i}"),

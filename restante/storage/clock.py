@@ -38,9 +38,32 @@ def _on_sqlite(element: utc_now, compiler: Any, **kw: Any) -> str:
     return "restante_now()"
 
 
+class utc_now_plus(FunctionElement[datetime]):  # noqa: N801 - likewise
+    """The same, so many microseconds later."""
+
+    type = Instant
+    inherit_cache = True
+
+
+@compiles(utc_now_plus)
+def _plus_on_servers(element: utc_now_plus, compiler: Any, **kw: Any) -> str:
+    return f"TIMESTAMPADD(MICROSECOND, {compiler.process(element.clauses, **kw)}, UTC_TIMESTAMP(6))"
+
+
+@compiles(utc_now_plus, "sqlite")
+def _plus_on_sqlite(element: utc_now_plus, compiler: Any, **kw: Any) -> str:
+    return f"restante_now_plus({compiler.process(element.clauses, **kw)})"
+
+
 def process_now() -> str:
     """SQLite's clock is that of its process; as text, as SQLite keeps instants."""
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return process_now_plus(0)
+
+
+def process_now_plus(microseconds: int) -> str:
+    """The same, so much later."""
+    now = datetime.now(UTC) + timedelta(microseconds=microseconds)
+    return now.strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
 def offset(session: Session) -> timedelta:

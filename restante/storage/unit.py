@@ -81,11 +81,11 @@ def send(connection: Connection, texts: Sequence[str]) -> list[Answer]:
     """Ask the server, with the events and the errors of any other statement."""
     try:
         # as SQLAlchemy asks itself: tests count statements by these events
-        if connection._has_events or connection.engine._has_events:  # noqa: SLF001
+        if connection._has_events or connection.engine._has_events:  # noqa: SLF001 - as SQLAlchemy
             for text in texts:
                 connection.dispatch.before_cursor_execute(connection, None, text, (), None, False)
         return ask(connection.connection.dbapi_connection, texts)
     except Refused as refused:
-        connection._handle_dbapi_exception(refused.error, refused.text, None, None, None)  # noqa: SLF001
+        connection._handle_dbapi_exception(refused.error, refused.text, None, None, None)  # noqa: SLF001 - see above
     except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
-        connection._handle_dbapi_exception(error, texts[0], None, None, None)  # noqa: SLF001
+        connection._handle_dbapi_exception(error, texts[0], None, None, None)  # noqa: SLF001 - see above
