@@ -51,7 +51,7 @@ from tests.support.databases import TestDatabase, empty_tables
 Scenario = Callable[..., Any]
 
 
-def tests_of(*modules: Any) -> list[Scenario]:
+def scenarios_of(*modules: Any) -> list[Scenario]:
     """The tests of these modules, each parameter set by itself, those without a gallery first."""
     found: list[Scenario] = []
     for module in modules:
@@ -135,7 +135,7 @@ def sqlite(tables_on: Callable[[str], tuple[str, Any]]) -> Any:
 )
 @pytest.mark.timeout(300)
 def test_a_spoilt_guard_is_noticed(function: Callable[..., Any], sqlite: Any) -> None:
-    scenarios = tests_of(*GUARDS[function])
+    scenarios = scenarios_of(*GUARDS[function])
     survivors = []
     for what, variant in mutants(function):
         if is_alike(what):
@@ -191,5 +191,5 @@ def fixtures(
 
 def test_the_tests_pass_where_nothing_is_spoilt(sqlite: Any) -> None:
     modules = {module for modules in GUARDS.values() for module in modules}
-    failing = [s for s in tests_of(*modules) if fails(s, sqlite)]
+    failing = [s for s in scenarios_of(*modules) if fails(s, sqlite)]
     assert not failing
