@@ -52,6 +52,13 @@ COUNTERS = {
     What.QUARANTINED: _counter("quarantined_total", "Events put into quarantine.", "reason"),
     What.STALE_SETTLE: _counter("stale_settles_total", "Settles refused.", "verb", "reason"),
 }
+for _what, _values in {
+    What.CLAIMED: ("first", "again"),
+    What.ATTEMPT_FAILED: ("lease_expired", "released", "rejected"),
+    What.QUARANTINED: ("attempts_exhausted", "release_loop", "rejected"),
+}.items():
+    for _value in _values:  # they begin at nought, where a rate can begin too
+        COUNTERS[_what].labels(_value)
 BOUNDS: dict[str, tuple[float, ...]] = {
     What.DELIVERED_MS.value: _LENGTHS_MS,
     What.COMPLETED_SECONDS.value: _LENGTHS_SECONDS,
@@ -106,8 +113,22 @@ class _Sampled(Collector):
             (Measure.OLDEST_PENDING_AGE, "Age of the oldest pending event."),
             (Measure.OLDEST_TIMER_AGE, "Age of the oldest timer that is due and has not run."),
         ):
-            if (ALL, measure) in self._figures:
-                yield GaugeMetricFamily(measure.value, says, self._figures[ALL, measure])
+            yield GaugeMetricFamily(measure.value, says, self._figures.get((ALL, measure)))
+
+
+class _OfAllProcesses(Collector):
+    """The figures in the shared files, and the names of those that nothing has been counted of."""
+
+    def __init__(self, folder: str) -> None:
+        self._files = multiprocess.MultiProcessCollector(None, path=folder)
+
+    def collect(self) -> Iterable[Metric]:
+        counted = list(self._files.collect())
+        yield from counted
+        names = {family.name for family in counted}
+        for family in _OURS.collect():
+            if family.name not in names:
+                yield Metric(family.name, family.documentation, family.type)
 
 
 class _Lengths:
@@ -186,7 +207,7 @@ class Metrics:
         registry = CollectorRegistry()
         registry.register(_Sampled(self.figures))
         if folder := os.environ.get(FOLDER):
-            multiprocess.MultiProcessCollector(registry, path=folder)
+            registry.register(_OfAllProcesses(folder))
             return generate_latest(registry)
         return generate_latest(_OURS) + generate_latest(registry)
 

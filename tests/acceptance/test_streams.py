@@ -19,6 +19,26 @@ from tests.support.processes import Process
 from tests.support.serving import RESTANTE, Served, environment
 from tests.support.waiting import wait_until
 
+FIGURES = {
+    "inbox_depth_per_agent",
+    "oldest_pending_age_seconds",
+    "lease_expirations_total",
+    "lease_expiration_rate",
+    "delivery_latency_ms",
+    "completion_seconds",
+    "claims_total",
+    "claims_empty_with_claimable_total",
+    "attempts_failed_total",
+    "deadlock_retries_total",
+    "stale_settles_total",
+    "quarantined_total",
+    "oldest_expired_lease_age_seconds",
+    "streams_open",
+    "rings_total",
+    "callback_attempts_total",
+    "http_request_seconds",
+}
+
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
@@ -204,6 +224,19 @@ def test_a_maintainer_of_its_own_rings_the_web_processes(
     ring = stream.wait_for("inbox_updated", timeout_seconds=10)
     assert -0.5 < ring.at - due < 2.5
     assert maintainer.stop(timeout_seconds=15) == 0
+
+
+def test_every_figure_has_its_name_before_anything_is_counted(here: Stage) -> None:
+    with urllib.request.urlopen(f"{here.served.url}/metrics") as answer:
+        types = [line for line in answer.read().decode().splitlines() if line.startswith("# TYPE")]
+    assert {line.split()[2] for line in types} >= FIGURES
+    assert len(types) == len(set(types))
+    assert figures(here).keys() >= {
+        'claims_total{kind="first"}',
+        'claims_total{kind="again"}',
+        'attempts_failed_total{cause="released"}',
+        'quarantined_total{reason="release_loop"}',
+    }
 
 
 def test_the_figures_of_all_workers(here: Stage) -> None:
