@@ -17,6 +17,7 @@ from restante.identity.sealing import derive
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
 from restante.inbox.in_flight import HELD, InFlight
+from restante.inbox.known_recipients import KNOWN, Known
 from restante.inbox.page_token import PAGE_TOKEN_KEY
 from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
@@ -71,6 +72,7 @@ def install(app: Flask, settings: Settings) -> House:
         RULES: rules_of(settings),
         PAGE_TOKEN_KEY: derive(settings.secret_keys[0], "page tokens"),
         HELD: InFlight(),
+        KNOWN: Known(),
         ON_RING: hub.ring_many,
         ON_OBSERVED: metrics.observe,
     }

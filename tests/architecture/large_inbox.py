@@ -78,7 +78,7 @@ def fill(mail: Mailbox, scale: float = SCALE) -> Large:
         connection.execute(
             text(
                 "INSERT INTO event_content (recipient_id, sequence_number, envelope, payload)"
-                " SELECT recipient_id, sequence_number, '{\"project\":\"p\",\"type\":\"t\"}', '{}'"
+                ' SELECT recipient_id, sequence_number, \'{"project":"p","type":"t"}\', \'{}\''
                 " FROM agent_inbox"
                 " WHERE recipient_id = :recipient"
             ),
