@@ -46,8 +46,8 @@ class Endpoint:
     answer: type[BaseModel]
     answer_examples: dict[str, Any]
     status: int = 200
-    # by status, when each is given; same shape
-    other_statuses: dict[int, str] = field(default_factory=dict)
+    # by status: when it is given, and which of the examples it has; same shape
+    other_statuses: dict[int, tuple[str, str]] = field(default_factory=dict)
     body: type[BaseModel] | None = None
     examples: dict[str, Any] = field(default_factory=dict)
     query: type[BaseModel] = NoQuery

@@ -91,7 +91,7 @@ class CancelBody(Body):
 
 
 class Cancelled(Answer):
-    """Cancelled, or its holder has been asked to stop."""
+    """What the cancel came to."""
 
     event_id: str
     status: Literal["cancelled", "cancel_requested"]
@@ -208,8 +208,11 @@ def read_receipt(session: Session, call: Call) -> Reply:
     body=CancelBody,
     examples={"plain": {"reason": "Replaced by a newer build."}},
     answer=Cancelled,
-    answer_examples={"cancelled": {"event_id": examples.EVENT_ID, "status": "cancelled"}},
-    other_statuses={202: "Its holder is asked to stop."},
+    answer_examples={
+        "cancelled": {"event_id": examples.EVENT_ID, "status": "cancelled"},
+        "requested": {"event_id": examples.EVENT_ID, "status": "cancel_requested"},
+    },
+    other_statuses={202: ("Its holder is asked to stop.", "requested")},
     problems=(EventFinal,),
 ).route(blueprint, "/<event_id>/cancel")
 def cancel_event(session: Session, call: Call) -> Reply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from blueprints.endpoint import Endpoint
@@ -60,7 +61,7 @@ COMPONENT_HEADERS: dict[str, Any] = {
 
 def answers(endpoint: Endpoint, content: dict[str, Any]) -> dict[str, Any]:
     """By status. `content`: schema and examples of the endpoint's own answer."""
-    media = {"application/json": content}
+    elsewhere = {example for _, example in endpoint.other_statuses.values()}
     found: dict[str, Any] = {
         str(endpoint.status): {
             "description": endpoint.answer.__doc__ or "",
@@ -68,11 +69,15 @@ def answers(endpoint: Endpoint, content: dict[str, Any]) -> dict[str, Any]:
                 *(["ETag"] if endpoint.revalidates else []),
                 *(["Idempotency-Replayed"] if endpoint.creates else []),
             ),
-            "content": media,
+            "content": _media(content, content["examples"].keys() - elsewhere),
         }
     }
-    for status, description in endpoint.other_statuses.items():
-        found[str(status)] = {"description": description, "headers": headers(), "content": media}
+    for status, (description, example) in endpoint.other_statuses.items():
+        found[str(status)] = {
+            "description": description,
+            "headers": headers(),
+            "content": _media(content, {example}),
+        }
     if endpoint.revalidates:
         found["304"] = {
             "description": "The page is the one that is known.",
@@ -85,6 +90,11 @@ def answers(endpoint: Endpoint, content: dict[str, Any]) -> dict[str, Any]:
     for status in sorted(kinds):
         found[str(status)] = problems(kinds[status])
     return found
+
+
+def _media(content: dict[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    shown = {name: example for name, example in content["examples"].items() if name in names}
+    return {"application/json": {**content, "examples": shown}}
 
 
 def problems(kinds: list[Kind]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Backoff(Body):
 class Message(Body):
     """An event to be, without whom it is for."""
 
-    project: Slug
+    project: Annotated[Slug, Field(description="A project that every recipient has.")]
     type: (
         Annotated[
             str, Field(min_length=1, max_length=128, description="Left out: the payload's `type`.")
@@ -54,27 +54,58 @@ class Message(Body):
         | None
     ) = None
     payload: Payload
-    priority: Annotated[int, Field(ge=-100, le=100), BeforeValidator(integral)] = 0
-    correlation_id: Text | None = None
-    causation_id: Text | None = None
-    reply_to: Annotated[IdText, Field(description="An agent of the tenant.")] | None = None
-    ordering_key: Text | None = None
-    available_at: Instant | None = None
-    delay_seconds: Seconds | None = None
-    expires_at: Instant | None = None
-    expires_in_seconds: PositiveSeconds | None = None
-    max_attempts: Annotated[int, Field(ge=1, le=100), BeforeValidator(integral)] | None = None
-    backoff: Backoff | None = None
+    priority: Annotated[
+        int,
+        Field(ge=-100, le=100, description="The highest is claimed first."),
+        BeforeValidator(integral),
+    ] = 0
+    correlation_id: Text | None = Field(
+        None, description="What it belongs to; receipts can be listed by it."
+    )
+    causation_id: Text | None = Field(None, description="What it follows from.")
+    reply_to: IdText | None = Field(
+        None,
+        description="An agent of the tenant that answers should go to; nothing is sent by itself.",
+    )
+    ordering_key: Text | None = Field(
+        None, description="The events of an inbox with one key are worked one after the other."
+    )
+    available_at: Instant | None = Field(
+        None, description="Not before this instant (RFC 3339, any offset); or give delay_seconds."
+    )
+    delay_seconds: Seconds | None = Field(None, description="Not before so long from now.")
+    expires_at: Instant | None = Field(
+        None,
+        description="Expires if nobody has begun it by then (RFC 3339, any offset); or give "
+        "expires_in_seconds.",
+    )
+    expires_in_seconds: PositiveSeconds | None = Field(None, description="The same, from now.")
+    max_attempts: Annotated[int, Field(ge=1, le=100), BeforeValidator(integral)] | None = Field(
+        None, description="After so many failed ones it is quarantined; left out: the server's, 5."
+    )
+    backoff: Backoff | None = Field(
+        None,
+        description="The longest wait after a failure: base_seconds, doubled each time up to "
+        "max_seconds. Left out: 5 and 900.",
+    )
     corrects: (
         Annotated[
             IdText, Field(pattern="^evt_[0-9a-f]{32}$", description="The event this one corrects.")
         ]
         | None
     ) = None
-    idempotency_key: Key | None = None
+    idempotency_key: Key | None = Field(
+        None,
+        description="Of this publication alone: a recipient gets it once, and a repeat is answered "
+        "with what has become of it.",
+    )
     report: (
         Annotated[list[Literal["quarantined", "expired", "cancelled"]], Field(max_length=3)] | None
-    ) = None
+    ) = Field(
+        None,
+        description="Ends of which a publishing agent is told, by an event of type delivery_report. "
+        "A service has no inbox to be told in.",
+    )
 
     @model_validator(mode="after")
     def _one_way_to_say_it(self) -> Message:
