@@ -39,6 +39,10 @@ from workers.start import start
 
 PATIENCE_SECONDS = 3600
 BUSY_SECONDS = 10
+GRANTS = "agent:<project or *>:read, …:claim or …:publish; repeatable. Cannot be added later."
+SCOPES = (
+    "tenant:events:publish, or agent:<project or *>:publish; repeatable. Cannot be added later."
+)
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -151,9 +155,7 @@ def tenant() -> None:
 
 @tenant.command("create")
 @click.argument("name")
-@click.option(
-    "--unsigned-ok", is_flag=True, help="Requests need no signature. (Kept; none is checked yet.)"
-)
+@click.option("--unsigned-ok", is_flag=True, help="No signature needed (none is checked yet).")
 @as_json
 @refusing
 def tenant_create(name: str, *, unsigned_ok: bool, as_json: bool) -> None:
@@ -190,13 +192,7 @@ def agent() -> None:
 @agent.command("create")
 @of_tenant
 @click.option("--name", required=True)
-@click.option(
-    "--grant",
-    "grants",
-    multiple=True,
-    metavar="SCOPE",
-    help="agent:<project or *>:read, …:claim or …:publish; repeatable. Cannot be added later.",
-)
+@click.option("--grant", "grants", multiple=True, metavar="SCOPE", help=GRANTS)
 @click.option("--capability", "capabilities", multiple=True, metavar="C")
 @as_json
 @refusing
@@ -222,14 +218,7 @@ def service() -> None:
 @service.command("create")
 @of_tenant
 @click.option("--name", required=True)
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    required=True,
-    metavar="SCOPE",
-    help="tenant:events:publish, or agent:<project or *>:publish; repeatable. Cannot be added later.",
-)
+@click.option("--scope", "scopes", multiple=True, required=True, metavar="SCOPE", help=SCOPES)
 @as_json
 @refusing
 def service_create(tenant: str, name: str, *, scopes: tuple[str, ...], as_json: bool) -> None:
