@@ -12,9 +12,10 @@ from sqlalchemy.orm import Session
 from restante.errors import RecipientRefused, ValidationFailed
 from restante.identity.principal import Principal, Project
 from restante.identity.scopes import TenantScope, Verb
+from restante.inbox.known_recipients import KNOWN, Known
 from restante.inbox.publication import Publication
 from restante.inbox.rules import rules
-from restante.storage.clock import offset, utc_now
+from restante.storage.clock import database_now, offset, utc_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.statement import Statement
 from restante.storage.tables.identity import granted_scope, principal, tenant
@@ -47,8 +48,17 @@ def check_recipients(
         (r, p.project) for p in publications for r in p.recipients
     }
     wanted |= {(p.reply_to, None) for p in publications if p.reply_to}
+    most = rules(session).max_pending
+    known: Known | None = session.info.get(KNOWN)
+    if known is not None and (limits := known.limits(producer.tenant_id, wanted)) is not None:
+        return Recipients(
+            now=database_now(session),
+            limits={r: most if limit is None else limit for r, limit in limits[0].items()},
+            tenant_limit=limits[1],
+        )
     slugs = sorted({p.project for p in publications})
     enough = [f"agent:{s}:{v}" for s in (*slugs, "*") for v in (Verb.READ, Verb.CLAIM)]
+    asked_at = 0.0 if known is None else known.clock()
     rows = _LOOK_UP.rows(
         session,
         {
@@ -65,7 +75,8 @@ def check_recipients(
     }
     if refused:
         raise RecipientRefused(recipients=sorted(encode_id(Prefix.AGENT, r) for r in refused))
-    most = rules(session).max_pending
+    if known is not None:
+        known.note(producer.tenant_id, wanted, rows, asked_at=asked_at)
     return Recipients(
         now=rows[0].now + offset(session),
         limits={
