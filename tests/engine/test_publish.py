@@ -77,6 +77,7 @@ def test_an_event_is_told_as_it_was_published(mail: Mailbox, tenant: Tenant) -> 
         "traceparent": "00-1-2-01",
         "result": None,
         "last_error": None,
+        "failure_signature": None,
         "timeline": [],
     }
 
