@@ -26,6 +26,7 @@ from restante.inbox.claim import ClaimRequest, claim
 from restante.inbox.orders import Ack
 from restante.inbox.publication import Publication
 from restante.inbox.publish import publish
+from restante.inbox.rules import RULES, Rules
 from restante.inbox.settle import settle_many
 from restante.storage.engine import make_engine
 from restante.storage.ids import Prefix, decode_id, new_id
@@ -67,7 +68,8 @@ class Engine:
     """The product's verbs, each in a unit of work."""
 
     def __init__(self, url: str) -> None:
-        self.database = Database(make_engine(url, slots=2))
+        rules = Rules(max_pending=100_000_000)  # the large inbox of growth.py is no fault
+        self.database = Database(make_engine(url, slots=2), info={RULES: rules})
         metadata.create_all(self.database.engine)
         self.database.run(self._enrol)
 
