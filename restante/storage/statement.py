@@ -1,7 +1,7 @@
 """Statements of the hot paths: their text is made once, and goes to the driver as it is.
 
 Written in SQLAlchemy Core like all others. Its execution costs 45 to 250 µs a statement more than
-the driver's own (docs/decisions/0010-statements.md), which is half of a call at a batch of one; on
+the driver's own (decision 0013), which is half of a call at a batch of one; on
 SQLite, where nothing of that counts, it is what runs.
 """
 
