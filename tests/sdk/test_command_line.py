@@ -182,6 +182,14 @@ def test_a_command_for_each_event(cli: Cli, tmp_path: Path) -> None:
     assert counts["released"] == 1
 
 
+def test_a_command_that_is_not_there_takes_nothing(cli: Cli) -> None:
+    cli.server.inbox.publish()
+    done = cli.run("listen", "--until-empty", "--exec", "/nowhere/command --flag")
+    assert done.returncode == 2
+    assert "'/nowhere/command'" in done.stderr
+    assert cli.json("stats")["pending"] == 1
+
+
 def test_a_pipe_gets_its_shell(cli: Cli, tmp_path: Path) -> None:
     inbox = cli.server.inbox
     event_id = inbox.publish({"n": 5})

@@ -7,6 +7,7 @@ anything else releases with an error: code ``exit_N`` or ``signal_N``, message t
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from restante_agent.cli.command_line import end_with_parent
 from restante_agent.model.settle import Ack, FailureOutcome, Release
 from restante_agent.runtime.delivery import Delivery
 from restante_agent.runtime.outcome import Verb, failed
+
+log = logging.getLogger("restante_agent")
 
 TEMPFAIL = 75
 KILL_AFTER_SECONDS = 5.0
@@ -60,7 +63,9 @@ class CommandHandler:
                 preexec_fn=end_with_parent(),  # noqa: PLW1509 - calls one prepared C function
             )
         except OSError as error:
-            return Release(error=failed("exec", f"{self._argv[0]}: {error.strerror}"))
+            # the command's fault, not the event's: the attempt is given back
+            log.warning("exec program=%s error=%s", self._argv[0], error.strerror)
+            return Release(delay_seconds=self._delay_seconds)
         child = Child(process, echo=self._echo)
         child.feed(jsontext.dumps(delivery.event.raw) + b"\n")
         delivery.on_stop(lambda _: child.end())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import shutil
 import sys
 
 import click
@@ -99,8 +100,13 @@ def listen(
         format="%(asctime)s %(message)s",
     )
     logging.getLogger("httpx2").setLevel(logging.WARNING)
+    argv = argv_of(command)
+    if shutil.which(argv[0]) is None:
+        raise click.BadParameter(
+            f"there is no program {argv[0]!r} to run: nothing was claimed", param_hint="--exec"
+        )
     handler = CommandHandler(
-        argv_of(command),
+        argv,
         environ=inherited(os.environ, with_secret=pass_credentials),
         delay_seconds=delay_seconds,
         timeout_seconds=timeout_seconds,

@@ -152,9 +152,14 @@ class AsyncSession:
             delivery.on_stop(lambda _: scope.cancel())
             try:
                 return verb_of_result(delivery, await self._handler(delivery))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a failed attempt
+            except (Exception, SystemExit) as error:
                 if not isinstance(error, Stopped):
-                    log.warning("handler event_id=%s raised=%r", delivery.event.event_id, error)
+                    log.warning(
+                        "handler event_id=%s raised=%r",
+                        delivery.event.event_id,
+                        error,
+                        exc_info=error,
+                    )
                 return verb_of_error(delivery, error)
         return verb_of_stop(delivery)
 
