@@ -14,7 +14,7 @@ from restante.storage.tables.inboxes import inbox
 
 KEYS = 1_000
 DIGITS = 1_000
-CHUNK = 100_000
+CHUNK = 20_000
 
 
 @dataclass(frozen=True)
