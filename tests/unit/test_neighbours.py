@@ -61,8 +61,13 @@ def test_a_dead_neighbours_socket_is_removed(
     (first, _), (dead, _) = join(), join()
     socket_file = Path(str(dead._path))
     dead._socket.close()  # a killed process unlinks nothing
-    first.ring_many(rings(1))
-    wait_until(lambda: not socket_file.exists(), "the stale socket to go")
+
+    def gone() -> bool:
+        # the socket lives until the thread that reads it has come back with one more datagram
+        first.ring_many(rings(1))
+        return not socket_file.exists()
+
+    wait_until(gone, "the stale socket to go")
 
 
 def test_who_comes_later_is_found(join: Callable[[], tuple[Neighbours, Heard]]) -> None:
