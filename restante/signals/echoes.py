@@ -17,7 +17,10 @@ KEPT_SECONDS = 5.0
 
 
 class Echoes:
-    """What was heard directly in the last seconds. `listens` tells which inboxes matter here."""
+    """What was heard directly in the last seconds. `listens` tells which inboxes matter here.
+
+    Noted of all inboxes: who begins to listen has seen what was rung for before by its first look.
+    """
 
     def __init__(
         self,
@@ -39,16 +42,15 @@ class Echoes:
         with self._lock:
             self._forget(now)
             for ring in rings:
-                if self._listens(ring.recipient_id):
-                    self._heard[ring] = self._heard.get(ring, 0) + 1
-                    self._order.append((now, ring))
+                self._heard[ring] = self._heard.get(ring, 0) + 1
+                self._order.append((now, ring))
 
     def news(self, rings: Iterable[Ring]) -> list[Ring]:
         """Of rings met in the table, those that matter here and did not come directly."""
         with self._lock:
             self._forget(self._clock())
             return [
-                ring for ring in rings if self._listens(ring.recipient_id) and not self._spend(ring)
+                ring for ring in rings if not self._spend(ring) and self._listens(ring.recipient_id)
             ]
 
     def _spend(self, ring: Ring) -> bool:
