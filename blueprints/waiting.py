@@ -9,30 +9,37 @@ from blueprints.access import Access
 from blueprints.calls import Call, Reply
 from blueprints.principal import authenticate
 from extensions import house
+from restante.errors import InsufficientScope, Unauthenticated
 from restante.identity.scopes import Verb
 
 
 def hold(call: Call, look: Callable[[], Reply], seconds: float, *, access: Access) -> Reply:
     """The first reply that is not empty, or the last one when the time is over or the server drains.
 
-    The credential is checked again before each look, at the latest at every heartbeat.
+    The credential and the grants are checked again before each look, at the latest at every
+    heartbeat. Whichever is withdrawn meanwhile, the answer is Unauthenticated (contract 4): the
+    token held when the call began.
     """
     here = house()
     hub, beat = here.hub, here.settings.heartbeat_seconds
     end = time.monotonic() + seconds
     # listening begins before the first look: what commits in between rings
     with hub.listen(call.principal.id, _projects(call, access)) as bell:
+        reply = look()
         while True:
-            reply = look()
             left = end - time.monotonic()
             if not reply.empty or left <= 0 or hub.draining:
                 return reply
             bell.wait(min(left, beat))
             if hub.draining:
                 return reply
-            call.principal = authenticate(call.request)
-            access.admit(call.principal, call.path)
-            bell.project_ids = frozenset(_projects(call, access))
+            try:
+                call.principal = authenticate(call.request)
+                access.admit(call.principal, call.path)
+                bell.project_ids = frozenset(_projects(call, access))
+                reply = look()
+            except InsufficientScope:
+                raise Unauthenticated("withdrawn", presented=True) from None
 
 
 def _projects(call: Call, access: Access) -> list[bytes]:
