@@ -117,18 +117,16 @@ def _told(event: Published) -> dict[str, Any]:
 
 def _with_reachability(session: Session, made: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same, with how each recipient can be reached, where there are few."""
-    recipients = {
-        event["recipient_id"]: decode_id(Prefix.AGENT, event["recipient_id"]) for event in made
-    }
+    recipients = {event["recipient_id"] for event in made}
     if len(recipients) > MOST_RECIPIENTS:
         return made
-    known = house().reachability.of(session, [r for r in recipients.values() if r is not None])
-    return [
-        {**event, "reachability": known[raw]}
-        if (raw := recipients[event["recipient_id"]])
-        else event
-        for event in made
-    ]
+    raw = {told: decode_id(Prefix.AGENT, told) or b"" for told in recipients}
+    arrived = dict.fromkeys(raw.values(), 0)
+    for event in made:
+        if event["status"] == "pending" and "existing" not in event:
+            arrived[raw[event["recipient_id"]]] += 1
+    known = house().reachability.of(session, arrived)
+    return [{**event, "reachability": known[raw[event["recipient_id"]]]} for event in made]
 
 
 def _latest(session: Session, publications: Sequence[Publication]) -> datetime | None:

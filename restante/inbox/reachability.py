@@ -1,9 +1,9 @@
-"""How a recipient can be reached just now. A hint for producers, counted at most once a second."""
+"""How a recipient can be reached just now. A hint for producers, counted a few times a second."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,37 +29,42 @@ POLLS = timedelta(milliseconds=STREAM_OPEN_MS * 2)
 """Seen within this time, an agent polls; the server never asks for a longer pause than half of it."""
 
 _FRESH_SECONDS = 1.0
+_LOOKS = 5
+"""At one recipient in that time; who is published to more often is told what that adds up to."""
 _KEPT = 10_000
 
 
 @dataclass(slots=True)
 class _Known:
     at: float
+    looks: int
     told: dict[str, Any]
 
 
 class Reachability:
-    """What one process knows, each recipient for a second, its own publications added."""
+    """What one process knows of recipients that are published to often, its own events added."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: dict[bytes, _Known] = {}
 
-    def of(self, session: Session, recipient_ids: Iterable[bytes]) -> dict[bytes, dict[str, Any]]:
-        """→ {recipient: {mode, last_seen_at, pending, capped?}}; one entry of it is one new event.
+    def of(self, session: Session, arrived: Mapping[bytes, int]) -> dict[bytes, dict[str, Any]]:
+        """`arrived`: {recipient: its new pending events} → {recipient: {mode, last_seen_at, …}}.
 
-        `mode`: stream, poll or away. After the events are written.
+        `mode`: stream, poll or away; `pending`, with `capped`. After the events are written.
         """
         now = self._clock()
         if len(self._known) > _KEPT:
             self._known.clear()
         told = {}
-        for recipient_id in recipient_ids:
+        for recipient_id, new in arrived.items():
             known = self._known.get(recipient_id)
             if known is None or now - known.at > _FRESH_SECONDS:
-                known = self._known[recipient_id] = _Known(now, _look(session, recipient_id))
+                known = self._known[recipient_id] = _Known(now, 1, _look(session, recipient_id))
+            elif known.looks < _LOOKS:
+                known.looks, known.told = known.looks + 1, _look(session, recipient_id)
             else:
-                pending = min(known.told["pending"] + 1, COUNTED)
+                pending = min(known.told["pending"] + new, COUNTED)
                 known.told = {**known.told, "pending": pending}
             told[recipient_id] = known.told
         return told
