@@ -69,7 +69,9 @@ class Engine:
 
     def __init__(self, url: str) -> None:
         rules = Rules(max_pending=100_000_000)  # the large inbox of growth.py is no fault
-        self.database = Database(make_engine(url, slots=2, read_timeout_seconds=300), info={RULES: rules})
+        self.database = Database(
+            make_engine(url, slots=2, read_timeout_seconds=300), info={RULES: rules}
+        )
         metadata.create_all(self.database.engine)
         self.database.run(self._enrol)
 
