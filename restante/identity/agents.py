@@ -14,6 +14,7 @@ from restante.identity.grants import check_grants
 from restante.identity.machines import Enrolled, enrol
 from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
+from restante.storage.clock import database_now
 from restante.storage.ids import new_id
 from restante.storage.tables.inboxes import inbox
 
@@ -44,7 +45,12 @@ def create_agent(
         columns={"capabilities": json.dumps(_checked(capabilities))},
     )
     session.connection().execute(
-        insert(inbox).values(recipient_id=made.id, tenant_id=tenant_id, epoch=new_id())
+        insert(inbox).values(
+            recipient_id=made.id,
+            tenant_id=tenant_id,
+            epoch=new_id(),
+            changed_at=database_now(session),  # a poller's first pause is short: it has just begun
+        )
     )
     return made
 

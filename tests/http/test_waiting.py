@@ -81,6 +81,12 @@ def test_what_is_there_already_is_answered_at_once(alice: Caller, bob: Caller) -
     assert time.monotonic() - began < 10
 
 
+def test_the_first_pauses_of_a_new_agent_are_short(alice: Caller) -> None:
+    """It has just begun: an inbox is not idle from the day that time began."""
+    assert 800 <= alice.get("A/inbox").json["next_poll_ms"] <= 1200
+    assert 800 <= alice.post("A/inbox/claim", {}).json["next_poll_ms"] <= 1200
+
+
 def test_waiting_ends_with_its_time(alice: Caller) -> None:
     began = time.monotonic()
     answer = alice.post("A/inbox/claim", {"wait_seconds": 1})
