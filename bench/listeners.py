@@ -12,9 +12,9 @@ from contextlib import suppress
 
 from bench.product import Agent
 
-OPENING = 200
-"""So many connections are made at a time."""
-OPEN_SECONDS = 120.0
+OPENING = 40
+"""So many streams open at a time: each needs one of a worker's ten connections for a moment."""
+OPEN_SECONDS = 180.0
 
 _RING = re.compile(rb'event: inbox_updated\s+data: \{"cursor_hint": ?(\d+)')
 
@@ -42,6 +42,11 @@ class Stream:
         self.cursor = -1
         self.heard_at = 0.0
 
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether the server had no place for it just now."""
+        return not self.ready and self.text.startswith(b"HTTP/1.1 503 ")
+
     def request(self, port: int) -> bytes:
         """What opens it."""
         return (
@@ -54,7 +59,7 @@ class Stream:
         """Take what has come."""
         part = self.connection.recv(65_536)
         now = time.monotonic()
-        if not part:
+        if not part and not self.is_overloaded:
             raise RuntimeError(f"a stream ended; it closed on {self.text[-300:]!r}")
         self.text = (self.text + part)[-2_000:]
         if not self.ready and b"event: ready" in self.text:
@@ -63,7 +68,8 @@ class Stream:
             cursor = int(ring[1])
             if cursor > self.cursor:
                 self.cursor, self.heard_at = cursor, now
-        self.text = self.text[-200:]
+        if self.ready:
+            self.text = self.text[-200:]
 
 
 class Listeners:
@@ -75,15 +81,23 @@ class Listeners:
         self._poll = select.epoll()
         self._by_descriptor: dict[int, Stream] = {}
         waiting = list(agents)
+        self.refused = 0
+        ends = time.monotonic() + OPEN_SECONDS
         while waiting:
             some, waiting = waiting[:OPENING], waiting[OPENING:]
             opened = [self._open(agent) for agent in some]
-            ends = time.monotonic() + OPEN_SECONDS
-            while not all(stream.ready for stream in opened):
+            while not all(stream.ready or stream.is_overloaded for stream in opened):
                 self.listen(0.05)
                 if time.monotonic() > ends:
                     late = next(s for s in opened if not s.ready)
                     raise RuntimeError(f"a stream is not ready; it has {late.text[-300:]!r}")
+            refused = [stream for stream in opened if stream.is_overloaded]
+            for stream in refused:  # as a client does, after the pause it is told
+                self._drop(stream)
+                waiting.append(stream.agent)
+            if refused:
+                self.refused += len(refused)
+                self.listen(1.0)
 
     def _open(self, agent: Agent) -> Stream:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)
@@ -94,6 +108,13 @@ class Listeners:
         self._by_descriptor[connection.fileno()] = stream
         self.streams.append(stream)
         return stream
+
+    def _drop(self, stream: Stream) -> None:
+        descriptor = stream.connection.fileno()
+        self._poll.unregister(descriptor)
+        del self._by_descriptor[descriptor]
+        self.streams.remove(stream)
+        stream.connection.close()
 
     def listen(self, seconds: float) -> None:
         """Read what comes within this time, or what is there at once."""
