@@ -97,6 +97,7 @@ def _counts(session: Session, recipient_id: bytes, projects: Sequence[Project]) 
             parts.append(select(literal(gate.value).label("gate"), func.count()).select_from(rows))
         waiting = (
             select(literal(1).label("one"))
+            .with_hint(scheduled_event, "FORCE INDEX (scheduled_of_inbox)", "mysql")
             .where(
                 scheduled_event.c.recipient_id == recipient_id,
                 scheduled_event.c.project_id == project.id,

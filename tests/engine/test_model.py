@@ -204,7 +204,7 @@ def test_the_inbox_does_what_its_model_does(database: TestDatabase) -> None:
     run_machine(
         machine,
         settings=settings(
-            max_examples=max(4, settings().max_examples // (12 if on_servers else 2)),
+            max_examples=max(4, settings().max_examples // (12 if on_servers else 4)),
             stateful_step_count=15 if on_servers else 30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
