@@ -46,10 +46,9 @@ class Service:
 
     def start(self) -> None:
         """Run in a thread of its own until `stop`."""
-        self._thread = threading.Thread(
-            target=self._loop, name=f"restante-{self.name}", daemon=True
-        )
-        self._thread.start()
+        thread = threading.Thread(target=self._loop, name=f"restante-{self.name}", daemon=True)
+        thread.start()
+        self._thread = thread  # who stops it meanwhile finds none to wait for
 
     def stop_soon(self) -> None:
         """Have the loop end after the pass it is in."""

@@ -42,7 +42,7 @@ def counted(world: World) -> Callable[[], Any]:
 
 @pytest.mark.parametrize("batch", [1, 20])
 def test_the_main_flow_costs_as_little_for_many_as_for_one(
-    alice: Caller, bob: Caller, counted: Callable[[], Any], batch: int
+    world: World, alice: Caller, bob: Caller, counted: Callable[[], Any], batch: int
 ) -> None:
     message = {"project": "main", "payload": {"type": "t"}}
     bob.publish(alice)
@@ -61,7 +61,8 @@ def test_the_main_flow_costs_as_little_for_many_as_for_one(
     with counted() as claiming_nothing:
         assert alice.claim() == []
     # SQLite alone asks once more: it gives numbers by a SELECT and an UPDATE
-    assert len(publishing) <= 6, publishing
+    once_more = world.house.database.engine.dialect.name == "sqlite"
+    assert len(publishing) <= 6 + once_more, publishing
     assert len(reading) <= 4, reading
     assert len(claiming) <= 4, claiming
     assert len(acking) <= 3, acking
