@@ -81,6 +81,7 @@ REQUESTS = Histogram(
 )
 RINGS = _counter("rings_total", "Listeners woken by a ring.")
 RETRIES = _counter("deadlock_retries_total", "Units of work begun again.", "statement")
+RETRIES.labels("COMMIT")
 CALLBACKS = _counter("callback_attempts_total", "Deliveries to callbacks.", "outcome")
 STREAMS = Gauge("streams_open", "Open streams.", registry=_OURS, multiprocess_mode="livesum")
 LEASE_RATE = Gauge(

@@ -236,6 +236,7 @@ def test_every_figure_has_its_name_before_anything_is_counted(here: Stage) -> No
         'claims_total{kind="again"}',
         'attempts_failed_total{cause="released"}',
         'quarantined_total{reason="release_loop"}',
+        'deadlock_retries_total{statement="COMMIT"}',
     }
 
 
