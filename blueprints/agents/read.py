@@ -164,7 +164,8 @@ def read_inbox(session: Session, call: Call) -> Reply:
     house().notes.note(call.principal.id, read_cursor=page.next_cursor)
     tag = _tag(page.events, has_more=page.has_more, claimable=page.claimable)
     headers = {"ETag": f"W/{tag}", **REVALIDATED}
-    empty = not (page.events or page.claimable)
+    # with more behind what it looked through the reader has to go on, not to wait
+    empty = not (page.events or page.claimable or page.has_more)
     known = call.request.environ.get("HTTP_IF_NONE_MATCH", "")
     if tag in known or known == "*":
         return Reply(b"", 304, headers, empty=empty)

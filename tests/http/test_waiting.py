@@ -12,10 +12,11 @@ from sqlalchemy import update
 from sqlalchemy.pool import QueuePool
 from werkzeug.test import TestResponse
 
+from restante.inbox import browse
 from restante.signals.hub import Bell
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.identity import credential, granted_scope
-from tests.http.world import Caller, World
+from tests.http.world import Caller, World, verbs
 from tests.support.waiting import wait_until
 
 
@@ -79,6 +80,20 @@ def test_what_is_there_already_is_answered_at_once(alice: Caller, bob: Caller) -
     assert (page["events"], page["claimable"]) == ([], 1)
     assert len(alice.claim(wait_seconds=30)) == 1
     assert time.monotonic() - began < 10
+
+
+def test_a_page_that_ends_before_the_log_does_is_not_held(
+    world: World, ci: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse, "PAGE_EXAMINED", 3)
+    carol = world.agent("acme", "carol", verbs("main") + verbs("other"))
+    for _ in range(4):
+        ci.publish(carol, project="other")
+    narrow = world.narrowed(carol, verbs("main", "read"))
+    began = time.monotonic()
+    page = narrow.get("A/inbox?wait_seconds=20").json
+    assert (page["events"], page["next_cursor"], page["has_more"]) == ([], 3, True)
+    assert time.monotonic() - began < 5
 
 
 def test_the_first_pauses_of_a_new_agent_are_short(alice: Caller) -> None:
