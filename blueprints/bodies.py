@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
 from blueprints.raw_json import NoObject, read_object
-from restante.errors import ValidationFailed
+from restante.errors import RestanteError, ValidationFailed
 
 M = TypeVar("M", bound=BaseModel)
 RAW = frozenset({"payload", "result", "progress"})
@@ -51,7 +51,12 @@ def read_bytes(request: Request, limit: int) -> bytes:
         raise UnsupportedMediaType
     if environ.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise UnsupportedMediaType("The body must be sent as it is, without a Content-Encoding.")
-    text = _read(environ, length, limit)
+    try:
+        text = _read(environ, length, limit)
+    except RestanteError:
+        raise
+    except Exception as error:  # of the server's own classes: wrong chunks, a lost connection
+        raise MalformedJson("The body could not be read to its end.") from error
     if not text:
         raise MalformedJson(
             "The body is empty; send a JSON object, {} where there is nothing to say."

@@ -73,6 +73,9 @@ def test_chunks_limits_and_the_end_of_held_calls(served: tuple[Served, Client]) 
     status, answer = client.post("/inbox/claim", iter([b'{"lim', b'it":1}']))
     assert (status, answer["events"]) == (200, [])
 
+    wrong = client.post("/inbox/claim", b"ZZ\r\n{}\r\n", **{"Transfer-Encoding": "chunked"})
+    assert (wrong[0], wrong[1]["type"]) == (400, "/problems/malformed-json")
+
     megabyte = b" " * (1024 * 1024)
     status, answer = client.post("/inbox/claim", iter([megabyte] * 9))
     assert (status, answer["type"]) == (413, "/problems/payload-too-large")
