@@ -61,8 +61,9 @@ credential = Table(
     metadata,
     Column("credential_id", Id, primary_key=True),
     Column("principal_id", Id, nullable=False),
-    Column("kind", ascii_text(16), nullable=False),  # client_secret
+    Column("kind", ascii_text(16), nullable=False),  # client_secret | public_jwk | device
     Column("secret_hash", Hash, nullable=True),
+    Column("public_jwk", Text, nullable=True),
     Column("created_at", Instant, nullable=False),
     Column("revoked_at", Instant, nullable=True),
     Index(None, "principal_id"),
