@@ -27,13 +27,15 @@ class Sweeper(Service):
 
     def run_once(self) -> Mapping[str, int]:
         now = self._streams.clock()
-        due = [s for s in self._streams.all() if s.sweep_at <= now and s.ending is None]
+        open_now = [(s, s.sweep_at) for s in self._streams.all() if s.ending is None]
+        due = [(s, at) for s, at in open_now if at <= now]
         more, due = len(due) > MOST_STREAMS, due[:MOST_STREAMS]
-        pairs = {(s.recipient_id, p) for s in due for p in s.project_ids}
+        pairs = {(s.recipient_id, p) for s, _ in due for p in s.project_ids}
         found = self._database.run(lambda session: waiting(session, pairs)) if pairs else {}
         rung = 0
-        for stream in due:
-            stream.back_off(now)
+        for stream, at in due:
+            if stream.sweep_at == at:  # else somebody wants another look, for what came meanwhile
+                stream.back_off(now)
             rings = [
                 Ring(stream.recipient_id, project_id, inbox.head)
                 for project_id in stream.project_ids

@@ -31,6 +31,10 @@ class Tailing(Service):
         if self.passes % PLACE_EVERY == 0:
             self._database.run(self._tailer.find_place)
         wakes = self._database.run(self._tailer.read)
+        if self._tailer.skipped:
+            self._tailer.skipped = False
+            self._echoes.forget_heard()
+            self._hub.doubt()
         news = self._echoes.news(self._tailer.note(wakes))
         return {
             "read": len(wakes),

@@ -1,7 +1,8 @@
 """Rings that came by a direct way, so that the tailer does not ring for them again.
 
 A ring reaches a process at once (its own commit, a neighbour's datagram) and once more as a row of
-`wake`. Counting both ways tells an echo from a second ring of the same name.
+`wake`, which may be read first. Each of the one is paired with one of the other, so a second ring of
+the same name is no echo.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ KEPT_SECONDS = 5.0
 
 
 class Echoes:
-    """What was heard directly in the last seconds. `listens` tells which inboxes matter here.
+    """What came by one way alone in the last seconds. `listens` tells which inboxes matter here.
 
     Noted of all inboxes: who begins to listen has seen what was rung for before by its first look.
     """
@@ -33,34 +34,55 @@ class Echoes:
         self._kept_seconds = kept_seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._heard: dict[Ring, int] = {}
+        self._heard: dict[Ring, list[float]] = {}
+        self._met: dict[Ring, list[float]] = {}
         self._order: deque[tuple[float, Ring]] = deque()
 
     def heard(self, rings: Iterable[Ring]) -> None:
-        """Note rings that came directly: each will be met once in the table."""
+        """Note rings that came directly: each is met once in the table, before or after."""
         now = self._clock()
         with self._lock:
             self._forget(now)
             for ring in rings:
-                self._heard[ring] = self._heard.get(ring, 0) + 1
-                self._order.append((now, ring))
+                if not _take(self._met, ring):
+                    self._keep(self._heard, ring, now)
 
     def news(self, rings: Iterable[Ring]) -> list[Ring]:
         """Of rings met in the table, those that matter here and did not come directly."""
+        now = self._clock()
         with self._lock:
-            self._forget(self._clock())
-            return [
-                ring for ring in rings if not self._spend(ring) and self._listens(ring.recipient_id)
-            ]
+            self._forget(now)
+            return [ring for ring in rings if self._is_news(ring, now)]
 
-    def _spend(self, ring: Ring) -> bool:
-        count = self._heard.get(ring, 0)
-        if count > 1:
-            self._heard[ring] = count - 1
-        elif count == 1:
-            del self._heard[ring]
-        return count > 0
+    def forget_heard(self) -> None:
+        """What came directly may not be met any more: the table is read from another place."""
+        with self._lock:
+            self._heard.clear()
+
+    def _is_news(self, ring: Ring, now: float) -> bool:
+        if _take(self._heard, ring):
+            return False
+        self._keep(self._met, ring, now)
+        return self._listens(ring.recipient_id)
+
+    def _keep(self, notes: dict[Ring, list[float]], ring: Ring, now: float) -> None:
+        notes.setdefault(ring, []).append(now)
+        self._order.append((now, ring))
 
     def _forget(self, now: float) -> None:
         while self._order and self._order[0][0] + self._kept_seconds < now:
-            self._spend(self._order.popleft()[1])
+            at, ring = self._order.popleft()
+            for notes in (self._heard, self._met):
+                if (times := notes.get(ring)) and times[0] <= at:
+                    _take(notes, ring)
+
+
+def _take(notes: dict[Ring, list[float]], ring: Ring) -> bool:
+    """Strike out the oldest note of the ring; whether there was one."""
+    times = notes.get(ring)
+    if times is None:
+        return False
+    del times[0]
+    if not times:
+        del notes[ring]
+    return True

@@ -68,6 +68,11 @@ class Bell:
             self.sleep(left)
         return self.take()
 
+    def doubt(self) -> None:
+        """A ring may have gone unheard: look whether something is there."""
+        self.rung = True
+        self._woken.set()
+
     def take(self) -> bool:
         """Whether it was rung since it was last asked."""
         if self.rung:
@@ -134,6 +139,13 @@ class Hub:
                         self.on_ring(bell)
         self.rings += woken
         return woken
+
+    def doubt(self) -> None:
+        """Have everybody who listens look: rings from elsewhere may have gone unheard."""
+        with self._lock:
+            bells = [bell for here in self._bells.values() for bell in here]
+        for bell in bells:
+            bell.doubt()
 
     def at(self, recipient_id: bytes) -> tuple[Bell, ...]:
         """The bells at an inbox."""

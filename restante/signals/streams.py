@@ -111,6 +111,10 @@ class Stream(Bell, Generic[Pass]):
             self.ending = Ending(reason, round(random.uniform(low, high) * 1000))  # noqa: S311 - jitter
             self.wake()
 
+    def doubt(self) -> None:
+        """Have the sweep look at it next: a client is told of what is there, not of a doubt."""
+        self.sweep_at = float("-inf")
+
     def back_off(self, now: float) -> None:
         """Look again for what waits after a pause that grows to a minute."""
         self.sweep_at = now + self.pause_seconds * random.uniform(0.8, 1.0)  # noqa: S311 - jitter

@@ -39,6 +39,8 @@ class Tailer:
         self._clock = clock
         self._missed: dict[int, float] = {}
         self._last: int | None = None
+        self.skipped = False
+        """Whether it has taken a new place, so that rings before it were read by nobody here."""
 
     def find_place(self, session: Session) -> None:
         """Start at the end of the table; ids missing just before it may still appear."""
@@ -48,7 +50,7 @@ class Tailer:
         near = session.connection().execute(
             select(wake.c.wake_id).where(wake.c.wake_id > last - MOST_MISSED)
         )
-        self._last = last
+        self._last, self.skipped = last, True
         self._missed = self._absent(last - MOST_MISSED, last, set(near.scalars()))
 
     def read(self, session: Session) -> list[Wake]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,9 @@ class Listener:
         """The frames of an event that have come."""
         return [frame for frame in self.frames if frame.event == event]
 
-    def wait_for(self, event: str, *, count: int = 1, timeout_seconds: float = 10.0) -> Frame:
+    def wait_for(
+        self, event: str, *, count: int = 1, timeout_seconds: float = PATIENCE_SECONDS
+    ) -> Frame:
         """The event's frame of that number, once it has come."""
         wait_until(
             lambda: len(self.of(event)) >= count,
@@ -82,6 +84,13 @@ class Listener:
             timeout_seconds=timeout_seconds,
         )
         return self.of(event)[count - 1]
+
+    def wait_for_ring(self, cursor_hint: int) -> None:
+        """Return once it was rung with this hint, by whatever way and however often."""
+        wait_until(
+            lambda: any(f.data == {"cursor_hint": cursor_hint} for f in self.of("inbox_updated")),
+            f"a ring with the hint {cursor_hint}",
+        )
 
     def close(self) -> None:
         """Hang up."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+PATIENCE_SECONDS = 30.0
+"""A bound for what never comes, generous: how quick something is, no test says."""
 
 
 class NeverCame(AssertionError):
@@ -17,7 +19,7 @@ def wait_until(
     condition: Callable[[], T],
     what: str,
     *,
-    timeout_seconds: float = 10.0,
+    timeout_seconds: float = PATIENCE_SECONDS,
     interval_seconds: float = 0.01,
 ) -> T:
     """Return the condition's first truthy answer; raise NeverCame, naming `what`, when the time is over.

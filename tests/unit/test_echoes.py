@@ -33,6 +33,32 @@ def test_rings_of_one_name_are_counted() -> None:
     assert echoes.news([Ring(ME, P), Ring(ME, P)]) == [Ring(ME, P)]
 
 
+def test_an_echo_may_come_before_its_ring() -> None:
+    """The row is read before the commit's own bell or the datagram: it must not eat a later ring."""
+    echoes = Echoes(everybody)
+    assert echoes.news([Ring(ME, P)]) == [Ring(ME, P)]
+    echoes.heard([Ring(ME, P)])
+    assert echoes.news([Ring(ME, P)]) == [Ring(ME, P)]
+
+
+def test_what_has_met_its_echo_is_not_forgotten_a_second_time() -> None:
+    clock = Clock()
+    echoes = Echoes(everybody, clock=clock)
+    echoes.heard([Ring(ME, P)])
+    assert echoes.news([Ring(ME, P)]) == []
+    clock.now += KEPT_SECONDS - 1
+    echoes.heard([Ring(ME, P)])
+    clock.now += 2
+    assert echoes.news([Ring(ME, P)]) == []
+
+
+def test_what_was_heard_may_be_forgotten_at_once() -> None:
+    echoes = Echoes(everybody)
+    echoes.heard([Ring(ME, P)])
+    echoes.forget_heard()
+    assert echoes.news([Ring(ME, P)]) == [Ring(ME, P)]
+
+
 def test_inboxes_without_listeners_are_no_news() -> None:
     echoes = Echoes(lambda recipient: recipient == ME)
     assert echoes.news([Ring(OTHER, P, 200), Ring(ME, P, 1)]) == [Ring(ME, P, 1)]
@@ -55,3 +81,6 @@ def test_an_echo_that_never_comes_is_forgotten() -> None:
     clock.now += KEPT_SECONDS + 1
     assert echoes.news([Ring(ME, P)]) == [Ring(ME, P)]
     assert not echoes._heard
+    clock.now += KEPT_SECONDS + 1
+    assert echoes.news([]) == []
+    assert not echoes._met
