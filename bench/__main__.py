@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import doorbell, growth, report, throughput
-from bench.filled import Amounts
 from bench.load import wait_for_quiet
 from bench.report import Promise
+from tests.architecture.large_inbox import Amounts
 from tests.support import servers
 from tests.support.servers import Server
 
@@ -29,6 +29,7 @@ RESULTS = Path(__file__).with_name("results")
 
 
 def main() -> None:
+    sys.stdout.reconfigure(line_buffering=True)  # who has redirected it sees how far it is
     args = _arguments()
     began = time.monotonic()
     results: dict[str, Any] = {"machine": _machine(), "arguments": vars(args) | {"out": None}}
@@ -104,13 +105,23 @@ def _throughput(
 def _growth(
     running: list[Server], folder: Path, args: argparse.Namespace
 ) -> tuple[Any, Iterable[Promise]]:
-    amounts = Amounts().divided(20) if args.short else Amounts()
-    found = []
+    amounts = Amounts().scaled(0.05 if args.short else 1)
+    compared: list[growth.Growth] = []
+    guarded: list[growth.Touched] = []
     for server in running:
-        found += growth.measure(server, amounts, samples=60 if args.short else 300)
-    for one in found:
-        print(f"  {one.kind} {one.verb}: {one.empty_ms:.2f} ms empty, {one.full_ms:.2f} ms full")
-    return [one.told() for one in found], report.growth_promises(found)
+        found, touched = growth.measure(server, amounts, samples=60 if args.short else 300)
+        for one in found:
+            print(
+                f"  {one.kind} {one.verb}: {one.empty_ms:.2f} ms empty, {one.full_ms:.2f} ms full"
+            )
+        for two in touched:
+            print(f"  {two.kind} {two.case}: {two.rows} rows of {two.bound}")
+            for fault in two.faults:
+                print(f"    {fault}")
+        compared += found
+        guarded += touched
+    told = {"compared": [one.told() for one in compared], "touched": [t.told() for t in guarded]}
+    return told, [*report.growth_promises(compared), *report.guard_promises(guarded)]
 
 
 def _doorbell(

@@ -1,20 +1,27 @@
-"""Growth: claim and read in an inbox of months, beside the same in one that is almost empty."""
+"""Growth: claim and read in an inbox of months, beside the same in one that is almost empty.
+
+And the rows that every verb touches there: the guards that the suite tries in a tenth of it.
+"""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from sqlalchemy import text
 
-from bench.engine import Engine
-from bench.filled import Amounts, fill
+from bench.engine import SLUG, Engine
 from bench.payloads import payloads
 from restante.inbox.browse import ReadRequest, read_page
+from restante.storage.ids import new_id
+from tests.architecture.guards import GUARDS
+from tests.architecture.large_inbox import Amounts, Large, fill
+from tests.architecture.plans import cost_of, faults
+from tests.factories import Mailbox, Tenant
 from tests.support.servers import Server
 
 LIMIT = 10
@@ -43,6 +50,22 @@ class Growth:
         return {**asdict(self), "ratio": self.ratio}
 
 
+@dataclass(frozen=True)
+class Touched:
+    """What one of a verb's guards cost in the full inbox: rows touched, and plans that read too much."""
+
+    kind: str
+    verb: str
+    case: str
+    rows: int
+    bound: int
+    faults: list[str]
+
+    def told(self) -> dict[str, Any]:
+        """For the result file."""
+        return asdict(self)
+
+
 class Inbox:
     """An inbox in a database of its own."""
 
@@ -50,11 +73,13 @@ class Inbox:
         self.engine = Engine(url)
         self._bodies = payloads(9)
         self.stock(1)
+        self.amounts = amounts
         if amounts is not None:
+            first = self.engine.claim(LIMIT)
+            agent, project = self.engine.agent, self.engine.project
             with self.engine.database.engine.connect() as connection:
-                fill(connection, self.engine.agent.id, self.engine.project.id, amounts)
-                connection.execute(text("ANALYZE TABLE agent_inbox, event_content")).all()
-                connection.execute(text("ANALYZE TABLE scheduled_event")).all()
+                fill(connection, agent.id, amounts, project_id=project.id, elsewhere_id=new_id())
+            self.engine.ack(first)
 
     def stock(self, batches: int) -> None:
         """Publish so many claims' worth of events."""
@@ -90,8 +115,10 @@ class Inbox:
             return int(connection.execute(text("SELECT MAX(head) FROM inbox")).scalar_one())
 
 
-def measure(server: Server, amounts: Amounts, *, samples: int) -> list[Growth]:
-    """Claims and reads, one inbox and the other in turn."""
+def measure(
+    server: Server, amounts: Amounts, *, samples: int
+) -> tuple[list[Growth], list[Touched]]:
+    """Claims and reads, one inbox and the other in turn; then what every verb touches in the full one."""
     empty = Inbox(server.create_database("bench_empty"), None)
     full = Inbox(server.create_database("bench_full"), amounts)
     try:
@@ -100,13 +127,28 @@ def measure(server: Server, amounts: Amounts, *, samples: int) -> list[Growth]:
             for _ in range(5):
                 inbox.claim()
                 inbox.stock(1)
-        return [
+        found = [
             _compare(server.kind, "claim", samples, empty, full, _claim),
             _compare(server.kind, "read", samples, empty, full, _read),
         ]
+        return found, list(_guarded(server.kind, full, amounts))
     finally:
         for inbox in (empty, full):
             inbox.engine.database.engine.dispose()
+
+
+def _guarded(kind: str, full: Inbox, amounts: Amounts) -> Iterator[Touched]:
+    """The suite's own guards, in all of the inbox."""
+    engine = full.engine
+    database, agent = engine.database, engine.agent
+    tenant = Tenant(database, agent.tenant_id, {SLUG: engine.project}, engine.producer)
+    large = Large(Mailbox(database, tenant, agent), amounts, SLUG)
+    for verb, guards in GUARDS.items():
+        for guard in guards(large):
+            cost = cost_of(database, guard.work)
+            wrong = faults(database.engine, cost, sorts=guard.sorts)
+            told = [f"{step.access} of {step.table}: {step.statement}" for step in wrong]
+            yield Touched(kind, verb, guard.case, cost.rows, guard.rows, told)
 
 
 def _claim(inbox: Inbox) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench import doorbell, growth, throughput
 from bench.doorbell import Doorbell
-from bench.growth import Growth
+from bench.growth import Growth, Touched
 from bench.throughput import Row, medians
 
 HALVES = {"publish": "publish", "consume": "claim + ack"}
@@ -66,6 +66,17 @@ def growth_promises(found: Sequence[Growth]) -> Iterable[Promise]:
             f"{one.kind}: {one.verb} in a full inbox ({one.full_ms:.1f} of {one.empty_ms:.1f} ms)"
         )
         yield Promise(what, one.ratio, growth.MOST, at_least=False)
+
+
+def guard_promises(found: Sequence[Touched]) -> Iterable[Promise]:
+    """Of each verb the case that came nearest to its bound, and the plans that read too much."""
+    for kind, verb in dict.fromkeys((one.kind, one.verb) for one in found):
+        mine = [one for one in found if (one.kind, one.verb) == (kind, verb)]
+        worst = max(mine, key=lambda one: one.rows / one.bound)
+        what = f"{kind}: rows touched, {worst.case}"
+        yield Promise(what, worst.rows, worst.bound, at_least=False)
+        what = f"{kind}: plans of {verb} that scan, merge or sort"
+        yield Promise(what, sum(len(one.faults) for one in mine), 0, at_least=False)
 
 
 def doorbell_promises(found: Sequence[Doorbell]) -> Iterable[Promise]:

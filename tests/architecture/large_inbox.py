@@ -1,126 +1,190 @@
-"""An inbox with very much in it, made by SQL that doubles what is there: for guards of query plans.
+"""An inbox with what piles up over months, by statements that make thousands of rows at once.
 
-At scale 1: 200,000 claimable events, 100,000 scheduled ahead, 100,000 waiting behind ordering keys,
-100,000 of other projects, 1,000,000 completed. The suite takes a tenth (seeding a million rows would
-cost it minutes); `RESTANTE_PLAN_SCALE=1` has them all, and so has `make bench`.
+`make bench` measures in all of it, and tries the guards of guards.py there. The suite tries them in a
+tenth, since a million rows would cost it minutes; `RESTANTE_PLAN_SCALE=1` has them all there too.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 
 from restante.inbox.lifecycle import Gate
-from restante.storage.clock import database_now
+from restante.storage.tables.events import event_content
+from restante.storage.tables.inboxes import inbox
 from tests.factories import Mailbox
 
-SCALE = float(os.environ.get("RESTANTE_PLAN_SCALE", "0.1"))
+KEYS = 1_000
+DIGITS = 1_000
+CHUNK = 20_000
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How many of each; `completed` come first in the inbox."""
+
+    completed: int = 1_000_000
+    claimable: int = 200_000
+    waiting: int = 100_000
+    elsewhere: int = 100_000
+    scheduled: int = 100_000
+
+    def scaled(self, by: float) -> Amounts:
+        """The same mixture, smaller."""
+        parts = (self.completed, self.claimable, self.waiting, self.elsewhere, self.scheduled)
+        return Amounts(*(int(part * by) for part in parts))
 
 
 @dataclass(frozen=True)
 class Large:
-    """The inbox and how many events it has of each kind."""
+    """The inbox, how many events were written into it, and the project that most of them belong to."""
 
     mail: Mailbox
-    claimable: int
-    scheduled: int
-    waiting: int
-    elsewhere: int
-    completed: int
-
-    @property
-    def head(self) -> int:
-        return self.completed + self.claimable + self.waiting + self.elsewhere
+    amounts: Amounts
+    slug: str
 
 
-def fill(mail: Mailbox, scale: float = SCALE) -> Large:
-    """Fill the agent's empty inbox: the completed first, as in a log that has run for a while."""
-    large = Large(
-        mail,
-        claimable=int(200_000 * scale),
-        scheduled=int(100_000 * scale),
-        waiting=int(100_000 * scale),
-        elsewhere=int(100_000 * scale),
-        completed=int(1_000_000 * scale),
+def fill(
+    connection: Connection,
+    recipient_id: bytes,
+    amounts: Amounts,
+    *,
+    project_id: bytes,
+    elsewhere_id: bytes,
+) -> None:
+    """Write the events of `amounts` behind those the inbox has (at least one with its payload).
+
+    All but `elsewhere` belong to `project_id`, those to `elsewhere_id`.
+    """
+    head = connection.execute(
+        select(inbox.c.head).where(inbox.c.recipient_id == recipient_id)
+    ).scalar_one()
+    envelope, payload = connection.execute(
+        select(event_content.c.envelope, event_content.c.payload).where(
+            event_content.c.recipient_id == recipient_id, event_content.c.sequence_number == head
+        )
+    ).one()
+    values = {"r": recipient_id, "p": project_id, "e": envelope, "y": payload}
+    connection.execute(text("CREATE TEMPORARY TABLE digit (d INT PRIMARY KEY)"))
+    digits = ",".join(f"({d})" for d in range(DIGITS))
+    connection.execute(text(f"INSERT INTO digit VALUES {digits}"))
+    connection.execute(text("CREATE TEMPORARY TABLE thousand AS SELECT d FROM digit"))
+    connection.commit()
+    key = f"UNHEX(SHA2(CONCAT('key', n % {KEYS}), 256))"
+    claimable = {
+        # the first thousand are the heads of the keys that others wait for
+        "key_hash": f"IF(n < {KEYS}, {key}, NULL)",
+        "ordering_sequence": f"IF(n < {KEYS}, 1, NULL)",
+        "fence_base": f"IF(n < {KEYS}, 0, NULL)",
+    }
+    waiting = {"key_hash": key, "ordering_sequence": f"2 + n DIV {KEYS}"}
+    for gate, count, columns in (
+        (Gate.COMPLETED, amounts.completed, {"final_at": "UTC_TIMESTAMP(6)"}),
+        (Gate.CLAIMABLE, amounts.claimable, claimable),
+        (Gate.WAITING, amounts.waiting, waiting),
+        (Gate.CLAIMABLE, amounts.elsewhere, {"project_id": f"X'{elsewhere_id.hex()}'"}),
+    ):
+        _events(connection, values, gate, head, count, columns)
+        if gate is Gate.WAITING:
+            _keys(connection, values, head, head - amounts.claimable)
+        head += count
+    _scheduled(connection, values, amounts.scheduled)
+    connection.execute(
+        text("UPDATE inbox SET head = :head, unsettled_bound = :bound WHERE recipient_id = :r"),
+        {**values, "head": head, "bound": head - amounts.completed + amounts.scheduled},
     )
-    now = mail.run(database_now)
-    with mail.database.engine.begin() as connection:
-        _numbers(connection, max(large.completed, large.claimable))
-        values = {
-            "recipient": mail.id,
-            "p": mail.tenant.projects["p"].id,
-            "q": mail.tenant.projects["q"].id,
-            "now": now,
-            "ago": now - timedelta(days=1),
-            "ahead": now + timedelta(days=1),
-        }
-        first = 0
-        for gate, project, number, extra in (
-            (Gate.COMPLETED, ":p", large.completed, ("final_at", ":now")),
-            (Gate.CLAIMABLE, ":p", large.claimable, ("final_at", "NULL")),
-            (Gate.WAITING, ":p", large.waiting, ("key_hash", "UNHEX(SHA2(n % 100, 256))")),
-            (Gate.CLAIMABLE, ":q", large.elsewhere, ("final_at", "NULL")),
-        ):
-            connection.execute(
-                text(
-                    "INSERT INTO agent_inbox (recipient_id, sequence_number, event_id, project_id,"
-                    f" gate, `rank`, payload_bytes, max_attempts, available_at, {extra[0]})"
-                    f" SELECT :recipient, :first + n, UNHEX(LPAD(HEX(:first + n), 32, '0')), {project},"
-                    f" {gate.value}, n % 3 - 1, 10, 5, :ago, {extra[1]}"
-                    " FROM plan_number WHERE n <= :number"
-                ),
-                {**values, "first": first, "number": number},
-            )
-            first += number
+    connection.commit()
+    for table in ("agent_inbox", "event_content", "scheduled_event", "ordering_waiting"):
+        connection.execute(text(f"ANALYZE TABLE {table}")).all()
+
+
+def _events(
+    connection: Connection,
+    values: dict[str, Any],
+    gate: Gate,
+    head: int,
+    count: int,
+    columns: dict[str, str],
+) -> None:
+    chosen = {
+        "recipient_id": ":r",
+        "sequence_number": f"{head + 1} + n",
+        "event_id": f"UNHEX(LPAD(HEX({head} + n), 32, '0'))",
+        "project_id": ":p",
+        "gate": str(gate.value),
+        "`rank`": "n % 3 - 1",
+        "payload_bytes": "300",
+        "max_attempts": "5",
+        "claim_generation": "1" if gate is Gate.COMPLETED else "0",
+        "available_at": "UTC_TIMESTAMP(6)",
+        **columns,
+    }
+    payload = "NULL" if gate is Gate.COMPLETED else ":y"
+    content = {
+        "recipient_id": ":r",
+        "sequence_number": f"{head + 1} + n",
+        "envelope": ":e",
+        "payload": payload,
+    }
+    _many(connection, "agent_inbox", chosen, values, count)
+    _many(connection, "event_content", content, values, count)
+
+
+def _keys(connection: Connection, values: dict[str, Any], waiting: int, heads: int) -> None:
+    """Rows of the ordering keys: heads from `heads` on, those that wait behind `waiting`."""
+    connection.execute(
+        text(
+            "INSERT INTO ordering_key SELECT recipient_id, project_id, key_hash,"
+            " MIN(sequence_number), 0, COUNT(*) FROM agent_inbox WHERE recipient_id = :r"
+            " AND sequence_number > :heads AND key_hash IS NOT NULL"
+            " GROUP BY recipient_id, project_id, key_hash"
+        ),
+        {**values, "heads": heads},
+    )
+    connection.execute(
+        text(
+            "INSERT INTO ordering_waiting SELECT recipient_id, project_id, key_hash,"
+            " sequence_number FROM agent_inbox WHERE recipient_id = :r AND gate = 2"
+            " AND sequence_number > :waiting"
+        ),
+        {**values, "waiting": waiting},
+    )
+    connection.commit()
+
+
+def _scheduled(connection: Connection, values: dict[str, Any], count: int) -> None:
+    chosen = {
+        "event_id": "UNHEX(CONCAT('EE', LPAD(HEX(n), 30, '0')))",
+        "recipient_id": ":r",
+        "project_id": ":p",
+        "gate": "0",
+        "`rank`": "0",
+        "payload_bytes": "300",
+        "max_attempts": "5",
+        "available_at": "UTC_TIMESTAMP(6) + INTERVAL 1 DAY",
+        "due_at": "UTC_TIMESTAMP(6) + INTERVAL 1 DAY",
+        "envelope": ":e",
+        "payload": ":y",
+    }
+    _many(connection, "scheduled_event", chosen, values, count)
+
+
+def _many(
+    connection: Connection, table: str, columns: dict[str, str], values: dict[str, Any], count: int
+) -> None:
+    """Insert `count` rows made of expressions over n, which counts from 0."""
+    names, made = ", ".join(columns), ", ".join(columns.values())
+    for first in range(0, count, CHUNK):
+        last = min(first + CHUNK, count)
         connection.execute(
             text(
-                "INSERT INTO event_content (recipient_id, sequence_number, envelope, payload)"
-                ' SELECT recipient_id, sequence_number, \'{"project":"p","type":"t"}\', \'{}\''
-                " FROM agent_inbox"
-                " WHERE recipient_id = :recipient"
+                f"INSERT INTO {table} ({names}) SELECT {made} FROM"
+                f" (SELECT a.d * {DIGITS} + b.d AS n FROM digit a JOIN thousand b"
+                f" WHERE a.d BETWEEN {first // DIGITS} AND {(last - 1) // DIGITS}) numbers"
+                f" WHERE n BETWEEN {first} AND {last - 1} ORDER BY n"
             ),
             values,
         )
-        connection.execute(
-            text(
-                "INSERT INTO scheduled_event (event_id, recipient_id, project_id, gate, `rank`,"
-                " payload_bytes, max_attempts, available_at, due_at, envelope, payload)"
-                " SELECT UNHEX(LPAD(HEX(2000000000 + n), 32, '0')), :recipient, :p, 0, 0, 2, 5,"
-                " :ahead, :ahead, '{}', '{}' FROM plan_number WHERE n <= :number"
-            ),
-            {**values, "number": large.scheduled},
-        )
-        connection.execute(
-            text(
-                "INSERT INTO ordering_waiting (recipient_id, project_id, key_hash, sequence_number)"
-                " SELECT recipient_id, project_id, key_hash, sequence_number FROM agent_inbox"
-                " WHERE recipient_id = :recipient AND gate = 2"
-            ),
-            values,
-        )
-        connection.execute(
-            text("UPDATE inbox SET head = :head WHERE recipient_id = :recipient"),
-            {**values, "head": large.head},
-        )
-        connection.execute(text("DROP TABLE plan_number"))
-    with mail.database.engine.connect() as connection:
-        connection.execute(
-            text("ANALYZE TABLE agent_inbox, event_content, scheduled_event, ordering_waiting")
-        )
-    return large
-
-
-def _numbers(connection: Connection, most: int) -> None:
-    """A table of the numbers from 1 to `most`."""
-    connection.execute(text("CREATE TABLE plan_number (n INT PRIMARY KEY)"))
-    connection.execute(text("INSERT INTO plan_number VALUES (1)"))
-    there = 1
-    while there < most:
-        connection.execute(
-            text("INSERT INTO plan_number SELECT n + :there FROM plan_number WHERE n <= :left"),
-            {"there": there, "left": most - there},
-        )
-        there *= 2
+        connection.commit()
