@@ -22,6 +22,8 @@ class Prefix(StrEnum):
     OPERATOR = "opr"
     ASSIGNMENT = "asg"
     ROOM = "room"
+    AUDIT = "aud"
+    SESSION = "ses"
 
 
 _FIELDS = struct.Struct(">IHHQ")  # the high and the low part of the time, version, variant

@@ -2,8 +2,9 @@
 
 The edge opens it; a verb takes the session and never commits. Lock order everywhere, each
 ascending: idempotency key, inbox rows, ordering-key rows, event rows by (recipient, sequence),
-everything else. A first try never waits for a lock that somebody may hold while waiting for ours:
-verbs look at `attempt(session)` and take the ordered, waiting way from the second try on.
+everything else, the audit's chains last. A first try never waits for a lock that somebody may hold
+while waiting for ours: verbs look at `attempt(session)` and take the ordered, waiting way from the
+second try on.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ _TRY = "restante.try"
 _ADOPTED = "restante.adopted"
 _TRANSIENT = "restante.tx."  # what lives as long as a transaction
 _BEFORE_COMMIT = "restante.tx.before_commit"
+_LAST = "restante.tx.last"
 _AFTER_COMMIT = "restante.tx.after_commit"
 _FAILED = "restante.tx.failed"
 
@@ -60,9 +62,18 @@ class Repeat(Exception):
 
 def before_commit(session: Session, write: Callable[[Session], None]) -> None:
     """Have `write` run once, as the last statements of this transaction."""
+    _keep(session, _BEFORE_COMMIT, write)
+
+
+def as_the_last(session: Session, write: Callable[[Session], None]) -> None:
+    """Have it run once, after all that waits for the commit: for what locks what many others want."""
+    _keep(session, _LAST, write)
+
+
+def _keep(session: Session, where: str, write: Callable[[Session], None]) -> None:
     if _TRY not in session.info and not session.info.get(_ADOPTED):
         _adopt(session)
-    writes = session.info.setdefault(_BEFORE_COMMIT, [])
+    writes = session.info.setdefault(where, [])
     if write not in writes:
         writes.append(write)
 
@@ -74,7 +85,7 @@ def run_before_commit(session: Session) -> None:
     """
     if (failed := session.info.get(_FAILED)) is not None:
         raise failed
-    while writes := session.info.get(_BEFORE_COMMIT):
+    while writes := session.info.get(_BEFORE_COMMIT) or session.info.get(_LAST):
         try:
             writes.pop(0)(session)
         except BaseException as error:

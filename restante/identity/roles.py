@@ -1,0 +1,143 @@
+"""What operators may do (contract section 4), once, as data: console, API and docs/roles.md are made of it.
+
+Pure. A right of the tenant is one of the operator's own tenant and of no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from restante.errors import RestanteError
+from restante.identity.scopes import TenantScope
+
+
+class Role(StrEnum):
+    """What an operator is; he is one thing."""
+
+    OPERATOR = "operator"
+    TENANT_ADMIN = "tenant_admin"
+    PLATFORM_ADMIN = "platform_admin"
+
+
+class Right(StrEnum):
+    """Something that a role may or may not do."""
+
+    AGENTS_READ = "agents.read"
+    EVENTS_READ = "events.read"
+    EVENTS_REDRIVE = "events.redrive"
+    EVENTS_DISCARD = "events.discard"
+    EVENTS_CANCEL = "events.cancel"
+    DEVICES_APPROVE = "devices.approve"
+    CALLBACKS_READ = "callbacks.read"
+    AUDIT_READ = "audit.read"
+    AGENTS_WRITE = "agents.write"
+    GRANTS_WRITE = "grants.write"
+    CREDENTIALS_WRITE = "credentials.write"
+    CALLBACKS_WRITE = "callbacks.write"
+    OPERATORS_WRITE = "operators.write"
+    SETTINGS_WRITE = "settings.write"
+    TENANTS_READ = "tenants.read"
+    TENANTS_WRITE = "tenants.write"
+    PLATFORM_AUDIT_READ = "platform_audit.read"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who has a right, and what it is. `anew`: only within minutes of proving anew who one is.
+
+    `scope`: what a service needs for the same through the API; None: no service may.
+    """
+
+    meaning: str
+    roles: frozenset[Role]
+    anew: bool = False
+    scope: TenantScope | None = None
+
+
+class RightMissing(RestanteError):
+    """Your role does not include this."""
+
+
+_ALL_OF_TENANT = frozenset({Role.OPERATOR, Role.TENANT_ADMIN})
+_ADMIN = frozenset({Role.TENANT_ADMIN})
+_PLATFORM = frozenset({Role.PLATFORM_ADMIN})
+
+RULES: Mapping[Right, Rule] = {
+    Right.AGENTS_READ: Rule(
+        "see agents, services, projects and grants", _ALL_OF_TENANT, scope=TenantScope.AGENTS_READ
+    ),
+    Right.EVENTS_READ: Rule(
+        "see inboxes and events, payloads too", _ALL_OF_TENANT, scope=TenantScope.EVENTS_READ
+    ),
+    Right.EVENTS_REDRIVE: Rule(
+        "put quarantined events back, as they are or amended; publish expired ones anew",
+        _ALL_OF_TENANT,
+        scope=TenantScope.QUARANTINE_WRITE,
+    ),
+    Right.EVENTS_DISCARD: Rule(
+        "discard quarantined events", _ALL_OF_TENANT, scope=TenantScope.QUARANTINE_WRITE
+    ),
+    Right.EVENTS_CANCEL: Rule("cancel events", _ALL_OF_TENANT, scope=TenantScope.EVENTS_CANCEL),
+    Right.DEVICES_APPROVE: Rule("approve or refuse the login of an agent's device", _ALL_OF_TENANT),
+    Right.CALLBACKS_READ: Rule(
+        "see webhooks and their deliveries", _ALL_OF_TENANT, scope=TenantScope.CALLBACKS_READ
+    ),
+    Right.AUDIT_READ: Rule("read the tenant's audit", _ALL_OF_TENANT, scope=TenantScope.AUDIT_READ),
+    Right.AGENTS_WRITE: Rule(
+        "create, disable, remove, pause and change agents, services and projects",
+        _ADMIN,
+        scope=TenantScope.AGENTS_WRITE,
+    ),
+    Right.GRANTS_WRITE: Rule(
+        "assign what agents and services may do", _ADMIN, anew=True, scope=TenantScope.GRANTS_WRITE
+    ),
+    Right.CREDENTIALS_WRITE: Rule(
+        "make and revoke credentials", _ADMIN, anew=True, scope=TenantScope.AGENTS_WRITE
+    ),
+    Right.CALLBACKS_WRITE: Rule(
+        "approve, reject, suspend and resume webhooks",
+        _ADMIN,
+        anew=True,
+        scope=TenantScope.CALLBACKS_WRITE,
+    ),
+    Right.OPERATORS_WRITE: Rule(
+        "invite, disable and change operators of the tenant, and end their sessions",
+        _ADMIN,
+        anew=True,
+    ),
+    Right.SETTINGS_WRITE: Rule(
+        "change the settings of the tenant", _ADMIN, scope=TenantScope.AGENTS_WRITE
+    ),
+    Right.TENANTS_READ: Rule("see which tenants there are, and how large they are", _PLATFORM),
+    Right.TENANTS_WRITE: Rule("create tenants", _PLATFORM, anew=True),
+    Right.PLATFORM_AUDIT_READ: Rule("read the audit of the platform", _PLATFORM),
+}
+
+
+def may(role: Role, right: Right) -> bool:
+    """Whether the role includes the right."""
+    return role in RULES[right].roles
+
+
+def require(role: Role, right: Right) -> None:
+    """RightMissing where it does not."""
+    if not may(role, right):
+        raise RightMissing
+
+
+def as_table() -> str:
+    """The table of docs/roles.md."""
+    head = ["right", "means", *(f"`{role}`" for role in Role), "prove anew", "scope of a service"]
+    rows = [
+        [
+            f"`{right}`",
+            rule.meaning,
+            *("yes" if role in rule.roles else "" for role in Role),
+            "yes" if rule.anew else "",
+            f"`{rule.scope}`" if rule.scope else "",
+        ]
+        for right, rule in RULES.items()
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
