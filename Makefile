@@ -9,14 +9,15 @@ BIN := .venv/bin
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 BACKEND ?=
+PORT ?= 8000
 
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: serve
-serve: venv-runtime ## serve on 127.0.0.1:8000 with a demo tenant (SQLite under instance/)
-	@exec $(BIN)/restante serve --demo
+serve: venv-runtime ## serve on 127.0.0.1:8000 (PORT=8001) with a demo tenant (SQLite under instance/)
+	@exec $(BIN)/restante serve --demo --port $(PORT)
 
 .PHONY: test
 test: venv ## the whole suite on SQLite, MariaDB and MySQL; PYTEST_ARGS="-k claim" narrows it

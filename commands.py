@@ -32,6 +32,7 @@ from restante.inbox.restored import forget_streams, restore_inboxes
 from restante.storage import incarnation, schema
 from restante.storage.engine import make_engine
 from restante.storage.ids import Prefix, encode_id
+from restante.storage.instance import lock_for_serving
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
 from workers.maintain import run_maintenance
@@ -40,9 +41,7 @@ from workers.start import start
 PATIENCE_SECONDS = 3600
 BUSY_SECONDS = 10
 GRANTS = "agent:<project or *>:read, …:claim or …:publish; repeatable. Cannot be added later."
-SCOPES = (
-    "tenant:events:publish, or agent:<project or *>:publish; repeatable. Cannot be added later."
-)
+SCOPES = "tenant:events:publish or agent:<project or *>:publish; repeatable. Not changed later."
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -106,6 +105,7 @@ def say(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
 @click.version_option(__version__, prog_name="restante")
 def main() -> None:
     """Restante: a durable inbox for agents that are not always there."""
+    logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 @main.group()
@@ -133,6 +133,8 @@ def db_upgrade(*, as_json: bool) -> None:
 def db_restored(*, as_json: bool) -> None:
     """Begin new epochs after a backup was restored. Stop every `serve` before."""
     with database() as house:
+        if (settings := load_settings()).embedded:
+            lock_for_serving(settings.database_file)  # until this command ends
         last: bytes | None = b""
         inboxes = 0
         while last is not None:
@@ -208,6 +210,8 @@ def agent_create(
     with database() as house:
         made = house.run(work)
     _say_machine("agent", encode_id(Prefix.AGENT, made.id), made.client_secret, as_json=as_json)
+    if not grants:
+        click.echo("It has no grants: it can do nothing.", err=True)
 
 
 @main.group()
@@ -247,9 +251,8 @@ def _say_machine(kind: str, public_id: str, secret: str, *, as_json: bool) -> No
 @as_json
 @refusing
 def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: bool) -> None:
-    """Serve HTTP, with maintenance inside unless RESTANTE_MAINTENANCE=off."""
+    """Serve HTTP. Maintenance is inside, unless RESTANTE_MAINTENANCE=off."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     start(
         host,
         port,
@@ -265,7 +268,7 @@ def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: boo
 @as_json
 @click.pass_context
 def doctor(context: click.Context, *, url: str | None, as_json: bool) -> None:
-    """Look at settings, server, schema and clocks; exit 1 where `serve` would refuse to start."""
+    """Look at settings, server, schema and clocks. Exit 1 where `serve` would refuse to start."""
     examination = examine_all(MIGRATIONS)
     if url is not None:
         examination.findings += look_from_outside(url, os.environ)
@@ -287,7 +290,7 @@ def doctor(context: click.Context, *, url: str | None, as_json: bool) -> None:
 @as_json
 @refusing
 def maintain(*, once: bool, as_json: bool) -> None:
-    """Keep the books of inboxes nobody looks at: any number of copies, beside any number of serves."""
+    """Keep the books of inboxes nobody looks at. Any number of copies may run, beside any serve."""
     settings = load_settings()
     with database():
         pass  # what would refuse a `serve` refuses this

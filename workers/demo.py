@@ -122,7 +122,7 @@ def what_to_do(demo: Demo, url: str, agent_program: Path) -> str:
     return f"""
 Restante serves on {url}
 
-  Open:   {url}/api/docs
+  Open:   {url}
 
   Paste into another terminal, to receive the first event as the demo agent:
 

@@ -18,6 +18,7 @@ from restante.storage.instance import lock_for_serving
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
 from workers.demo import make_demo, what_to_do
+from workers.port import require_free
 
 log = logging.getLogger("restante.start")
 
@@ -55,6 +56,7 @@ def start(
     if settings.embedded:
         settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock_for_serving(settings.database_file)  # goes with the descriptor through exec and fork
+    require_free(host, port)
     engine = make_engine(settings.database_url, busy_seconds=10)
     try:
         server = examine(engine)

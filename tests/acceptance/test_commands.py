@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from restante.identity.credentials import authenticate_client
 from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
+from tests.support.ports import free_port
 from tests.support.processes import Process
 from tests.support.serving import RESTANTE, RestanteCommand, Served, environment
 from tests.support.waiting import wait_until
@@ -88,8 +89,9 @@ def test_a_refusal_is_a_sentence_on_stderr_and_changes_nothing(here: RestanteCom
 def test_the_human_form_shows_the_secret_once(here: RestanteCommand) -> None:
     here.upgrade()
     here.create_tenant("acme")
-    told = here.text("agent", "create", "--tenant", "acme", "--name", "bob")
-    assert "client_secret: rst_" in told
+    told = here.run("agent", "create", "--tenant", "acme", "--name", "bob")
+    assert "client_secret: rst_" in told.stdout
+    assert "no grants" in told.stderr
 
 
 def test_maintenance_once(command: RestanteCommand) -> None:
@@ -157,6 +159,9 @@ def test_commands_work_beside_a_running_serve(
         assert second.returncode == 1
         assert str(served.process.pid) in second.stderr
         assert command.run("serve", "--workers", "2").returncode == 1
+        restored = command.run("db", "restored")
+        assert restored.returncode == 1
+        assert str(served.process.pid) in restored.stderr
 
 
 @pytest.mark.timeout(300)
@@ -188,18 +193,16 @@ def test_a_restored_backup_is_not_served_until_told_so(
 
 
 def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> None:
-    """What `make serve` starts, on a port that is taken: everything before it is done."""
+    """What `make serve` starts."""
     folder = tmp_path / "instance"
-    settings = {"RESTANTE_INSTANCE": str(folder), "RESTANTE_SECRET_KEY": ""}
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        process = Process(
-            [RESTANTE, "serve", "--demo", "--port", str(port), "--json"],
-            log=tmp_path / "log",
-            env=environment("", settings),
-        )
-        wait_until(lambda: '"url"' in process.tail(), "what to open", timeout_seconds=60)
-        process.kill_group()
+    port = free_port()
+    process = Process(
+        [RESTANTE, "serve", "--demo", "--port", str(port), "--json"],
+        log=tmp_path / "log",
+        env=environment("", {"RESTANTE_INSTANCE": str(folder), "RESTANTE_SECRET_KEY": ""}),
+    )
+    wait_until(lambda: '"url"' in process.tail(), "what to open", timeout_seconds=60)
+    process.kill_group()
     told = json.loads(next(line for line in process.tail().splitlines() if line.startswith("{")))
     assert told["url"] == f"http://127.0.0.1:{port}"
     for name in ("agent", "producer"):
@@ -211,3 +214,16 @@ def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> N
         (unsigned,) = connection.execute("SELECT require_signatures FROM tenant").fetchone()
     connection.close()
     assert (mail, unsigned) == (1, 0)
+
+
+def test_a_port_that_is_taken_is_said_and_nothing_else(tmp_path: Path) -> None:
+    """The demo's files would lead its agent to whoever serves there."""
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance"), "RESTANTE_SECRET_KEY": ""}
+    here = RestanteCommand("", settings=settings)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = here.run("serve", "--demo", "--port", str(port))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"port {port}" in done.stderr
+    assert "--port" in done.stderr
+    assert not list(tmp_path.glob("instance/demo-*"))
