@@ -1,14 +1,13 @@
-"""SIGTERM: ready turns, held calls answer, streams are sent away over ten seconds."""
+"""SIGTERM: ready turns, held calls answer, streams are sent away (how: tests/workers/test_leaving.py)."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from tests.acceptance.conftest import SetUp
 from tests.acceptance.stage import Stage, call
 from tests.support.processes import Process
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 def test_sigterm_sends_everybody_away_in_order(stage: SetUp) -> None:
@@ -23,22 +22,14 @@ def test_sigterm_sends_everybody_away_in_order(stage: SetUp) -> None:
         log=here.served.log.with_name("held.log"),
     )
     wait_until(lambda: len(_connections(here)) > len(streams), "the held call")
-    began = time.monotonic()
     here.served.process.popen.terminate()
-    wait_until(
-        lambda: call(f"{here.served.url}/health/ready")[0] == 503,
-        "ready to turn",
-        timeout_seconds=3,
-    )
-    assert held.popen.wait(5) == 0
+    wait_until(lambda: call(f"{here.served.url}/health/ready")[0] == 503, "ready to turn")
+    assert held.popen.wait(PATIENCE_SECONDS) == 0
     assert '"events":[]' in held.log.read_text()
-    told = [stream.wait_for("reconnect", timeout_seconds=15) for stream in streams]
+    told = [stream.wait_for("reconnect") for stream in streams]
     assert {frame.data["reason"] for frame in told} == {"shutdown"}
     assert len({frame.data["retry_after_ms"] for frame in told}) > len(told) // 2
-    spread = max(frame.at for frame in told) - min(frame.at for frame in told)
-    assert 2 < spread < 12
-    assert here.served.process.popen.wait(20) == 0
-    assert time.monotonic() - began < 20
+    assert here.served.process.popen.wait(2 * PATIENCE_SECONDS) == 0
 
 
 def _connections(here: Stage) -> list[str]:
@@ -48,9 +39,7 @@ def _connections(here: Stage) -> list[str]:
     return [line for line in lines if line.split()[1].endswith(port) and line.split()[3] == "01"]
 
 
-def test_sigterm_without_streams_is_quick(stage: SetUp) -> None:
+def test_sigterm_without_streams_ends_it(stage: SetUp) -> None:
     here = stage()
     here.publish()
-    began = time.monotonic()
     assert here.served.stop() == 0
-    assert time.monotonic() - began < 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import time
 import zlib
 from hashlib import sha256
 
@@ -12,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc.jwk import OKPKey
 
+from restante.identity import tokens
 from tests.oauth.conftest import ISSUER, Server
 from tests.oauth.forging import (
     encode,
@@ -122,8 +122,13 @@ def test_a_key_brought_along(server: Server, token: str) -> None:
     assert refused(server, signed(header, payload_of(token), foreign))
 
 
-def test_compressed_encrypted_huge_and_deep(server: Server, token: str) -> None:
-    """JO-014, JO-015."""
+def test_compressed_encrypted_huge_and_deep(
+    server: Server, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JO-014, JO-015. What is too long costs nothing: no part of it is ever decoded."""
+    decoded: list[str] = []
+    decode = tokens._decoded
+    monkeypatch.setattr(tokens, "_decoded", lambda part: decoded.append(part) or decode(part))
     deep = b'{"alg":"EdDSA","typ":"at+jwt","kid":' + b"[" * 3000 + b"]" * 3000 + b"}"
     for bad in (
         "a.b.c.d.e",
@@ -133,6 +138,6 @@ def test_compressed_encrypted_huge_and_deep(server: Server, token: str) -> None:
         "A" * 1_000_000,
         "A" * 300_000 + "." + "A" * 300_000 + "." + "A" * 300_000,
     ):
-        began = time.process_time()
         assert refused(server, bad)
-        assert time.process_time() - began < 1
+    assert decoded
+    assert max(map(len, decoded)) <= tokens._LONGEST
