@@ -9,7 +9,7 @@ from flask import Flask, Response, request, send_from_directory
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import extensions
-from blueprints import docs, events, oauth, openapi, problem_pages, problems
+from blueprints import docs, events, home, oauth, openapi, problem_pages, problems
 from blueprints.access import public, states
 from blueprints.agents import EventConverter, agents
 from blueprints.endpoint import BEGAN
@@ -25,6 +25,7 @@ BLUEPRINTS = (
     probes.blueprint,
     metrics.blueprint,
     openapi.blueprint,
+    home.blueprint,
     docs.blueprint,
     problem_pages.blueprint,
 )
@@ -39,6 +40,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     # an address has one spelling: nothing redirects to another
     app.url_map.merge_slashes = False
     app.url_map.converters["event"] = EventConverter
+    # examples are shown in the order in which they are answered
+    app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     extensions.install(app, settings)
     problems.install(app)
     for blueprint in BLUEPRINTS:

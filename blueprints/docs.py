@@ -13,6 +13,9 @@ from blueprints.problem_pages import page
 
 blueprint = Blueprint("docs", __name__)
 
+READ_FIRST = ("OAuth", "Publishing", "Inbox", "Claims")
+"""The tags in the order in which a newcomer needs them; what is not named comes after them."""
+
 
 @blueprint.get("/api/docs")
 @states(public("documentation"))
@@ -28,11 +31,16 @@ def docs() -> Response:
         render_template(
             "docs/docs.html",
             info=made["info"],
-            tags=tags,
+            tags=dict(sorted(tags.items(), key=lambda item: place(item[0]))),
             scopes=SCOPES,
             rows=lambda schema: rows(schema, made["components"]["schemas"]),
         )
     )
+
+
+def place(tag: str) -> tuple[int, str]:
+    """Where a tag stands on the page."""
+    return READ_FIRST.index(tag) if tag in READ_FIRST else len(READ_FIRST), tag
 
 
 def rows(schema: dict[str, Any], schemas: dict[str, Any]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from tests.http.world import Caller, World, unknown_id, verbs
 from tests.support.serving import SECRET_KEY
 
 PUBLIC = {
+    "/",
     "/.well-known/oauth-authorization-server",
     "/api/docs",
     "/api/v1/openapi.json",

@@ -27,6 +27,7 @@ from tests.http.test_access import PUBLIC
 from tests.support.serving import SECRET_KEY
 
 PAGES = {
+    "/",
     "/api/docs",
     "/problems",
     "/problems/<slug>",
@@ -219,6 +220,16 @@ def test_the_page_shows_every_operation_and_loads_one_style_sheet(
     assert "@import" not in css.text
 
 
+def test_the_front_page_says_what_this_is_and_leads_on(app: Flask) -> None:
+    page = links(app, "/")
+    assert page.loads == ["/static/page.css"]
+    assert not page.tags & {"script", "img", "iframe", "object", "style", "form"}
+    assert {"/api/docs", "/problems", "/api/v1/openapi.json"} <= set(page.leads)
+    text = app.test_client().get("/").text
+    assert "durable inbox for agents" in text
+    assert "restante-agent listen" in text
+
+
 def test_every_problem_has_a_page_that_says_what_to_do(app: Flask) -> None:
     index = links(app, "/problems")
     assert {kind.slug for kind in KINDS.values()} == TEXTS.keys()
@@ -234,7 +245,7 @@ def test_every_problem_has_a_page_that_says_what_to_do(app: Flask) -> None:
 
 def test_names_that_no_call_answers_with_yet_have_their_pages(app: Flask) -> None:
     assert not RESERVED.keys() & TEXTS.keys()
-    for slug in ("signature-nonce-replayed", "digest-mismatch", "turn-conflict", "token-too-old"):
+    for slug in ("turn-conflict", "challenge-failed"):
         assert slug in RESERVED
     for kind, text in RESERVED.values():
         page = app.test_client().get(kind.type)
@@ -244,7 +255,7 @@ def test_names_that_no_call_answers_with_yet_have_their_pages(app: Flask) -> Non
 
 
 def test_every_link_of_the_pages_leads_somewhere(app: Flask) -> None:
-    for path in ("/api/docs", "/problems", "/problems/stale-claim"):
+    for path in ("/", "/api/docs", "/problems", "/problems/stale-claim"):
         for lead in links(app, path).leads:
             if not lead.startswith("#"):
                 assert lead.startswith("/"), lead
