@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import MIGRATIONS
+from command_line import MIGRATIONS
 from restante.storage import schema
 from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
