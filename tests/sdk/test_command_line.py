@@ -116,6 +116,13 @@ def test_exit_codes_tell_what_to_do(
     assert "Traceback" not in done.stderr
 
 
+def test_who_did_not_answer_and_what_can_be_read_is_said(cli: Cli) -> None:
+    unanswered = cli.run("stats", "--url", "http://127.0.0.1:1")
+    assert "no answer from http://127.0.0.1:1: " in unanswered.stderr
+    cli.server.inbox.publish()
+    assert "0 to 1 can be read after" in cli.run("tail", "--after", "99").stderr
+
+
 def test_the_secret_may_come_from_a_file(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_text(SECRET + "\n")

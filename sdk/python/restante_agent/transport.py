@@ -36,5 +36,15 @@ def lost(error: httpx2.TransportError) -> Unreachable:
     kind = TimedOut if isinstance(error, httpx2.TimeoutException) else Unreachable
     text = str(error) or type(error).__name__
     return kind(
-        f"no answer from the server: {text}", may_have_happened=not isinstance(error, _NEVER_SENT)
+        f"no answer from {_origin(error)}: {text}",
+        may_have_happened=not isinstance(error, _NEVER_SENT),
     )
+
+
+def _origin(error: httpx2.TransportError) -> str:
+    """Who was asked."""
+    try:
+        url = error.request.url
+    except RuntimeError:  # httpx2's way to say that it knows no request
+        return "the server"
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"

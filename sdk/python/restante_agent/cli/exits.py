@@ -49,7 +49,10 @@ def leave(error: RestanteError, *, as_json: bool) -> NoReturn:
     """Say what went wrong, as the one JSON value on stdout if that was asked for, and exit."""
     if as_json:
         print(json.dumps({"error": described(error)}))
-    print(f"restante-agent: {printable(str(error))}", file=sys.stderr)
+    text = str(error)
+    if isinstance(error, CursorGone):
+        text += f": {error.oldest_cursor} to {error.head} can be read after"
+    print(f"restante-agent: {printable(text)}", file=sys.stderr)
     sys.exit(code_of(error))
 
 

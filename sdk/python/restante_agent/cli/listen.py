@@ -87,12 +87,13 @@ def listen(
     quiet: bool,
     **options: object,
 ) -> None:
-    """Run a command for each event, with the event as JSON on its stdin.
+    """Run a command for each event.
 
-    Exit 0 acks, with stdout as the result if it is a JSON object; 75 gives the event back for
-    --delay seconds; anything else is a failed attempt, told with the end of stderr. The
-    environment has RESTANTE_EVENT_ID, RESTANTE_CLAIM_GENERATION, RESTANTE_FENCE and more. SIGTERM
-    or Ctrl-C lets the running commands finish for --drain seconds; a second one does not wait.
+    The command gets the event as JSON on its stdin. Exit 0 acks, with stdout as the result if it is
+    a JSON object; 75 gives the event back for --delay seconds; anything else is a failed attempt,
+    told with the end of stderr. The environment has RESTANTE_EVENT_ID, RESTANTE_CLAIM_GENERATION,
+    RESTANTE_FENCE and more. SIGTERM or Ctrl-C lets the running commands finish for --drain seconds;
+    a second one does not wait.
     """
     logging.basicConfig(
         stream=sys.stderr,

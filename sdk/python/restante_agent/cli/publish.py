@@ -12,6 +12,9 @@ from restante_agent.cli.screen import table, write_json
 from restante_agent.cli.values import instant, json_object
 from restante_agent.model.publish import Publication
 
+PRESENCE = {"stream": "connected", "poll": "polling", "callback": "called", "away": "away"}
+"""What a person reads for `reachability.mode`."""
+
 
 @click.command()
 @connected
@@ -80,7 +83,7 @@ def publish(
                 event.event_id,
                 event.recipient_id,
                 event.status + (" (published before)" if event.existing else ""),
-                event.reachability.mode if event.reachability else None,
+                event.reachability and PRESENCE.get(event.reachability.mode),
             )
             for event in published.events
         ),

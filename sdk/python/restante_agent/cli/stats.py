@@ -18,7 +18,7 @@ def stats(connection: Connection) -> None:
     if connection.as_json:
         write_json(found.raw)
         return
-    age = found.oldest_pending_age_seconds
+    age, seen = found.oldest_pending_age_seconds, found.last_seen_at
     rows: list[tuple[str, object]] = [
         ("inbox of", agent_id),
         ("pending", f"{found.pending} ({found.claimable} claimable now)"),
@@ -28,6 +28,6 @@ def stats(connection: Connection) -> None:
         ("oldest pending", "none" if age is None else f"{age:.0f} s"),
         ("head", f"{found.head} (read from {found.oldest_cursor}, epoch {found.epoch})"),
         ("streams open", found.streams),
-        ("last seen", found.last_seen_at or "never"),
+        ("last seen", f"{seen:%Y-%m-%d %H:%M:%S} UTC" if seen else "never"),
     ]
     table(["", ""], rows)
