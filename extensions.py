@@ -12,8 +12,10 @@ from sqlalchemy import Engine
 
 from config import Settings
 from restante.identity.authority import Authority
+from restante.identity.known_signers import KnownSigners
 from restante.identity.rates import Rates
 from restante.identity.sealing import derive
+from restante.identity.signing_keys import SigningKeys
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
 from restante.inbox.in_flight import HELD, InFlight
@@ -53,6 +55,8 @@ class House:
     database: Database
     token_keys: TokenKeys
     authority: Authority
+    signing_keys: SigningKeys
+    signers: KnownSigners
     rates: Rates
     hub: Hub
     streams: Streams[Claims]
@@ -79,11 +83,14 @@ def install(app: Flask, settings: Settings) -> House:
     with app.app_context():
         database = Database(db.engine, info=info)
     token_keys = TokenKeys(settings.public_url, settings.secret_keys)
+    signing_keys = SigningKeys(settings.secret_keys)
     house = House(
         settings=settings,
         database=database,
         token_keys=token_keys,
         authority=Authority(database, token_keys),
+        signing_keys=signing_keys,
+        signers=KnownSigners(database, signing_keys),
         rates=Rates(settings.rate_limit_per_second),
         hub=hub,
         streams=Streams(

@@ -19,6 +19,7 @@ RAW = frozenset({"payload", "result", "progress"})
 """Members that are kept byte for byte, wherever they stand in an envelope."""
 
 MOST_ERRORS = 100
+_CONTENT = "restante.content"
 _JSON = re.compile(r'application/json(\s*;\s*charset="?utf-?8"?)?\s*;?\s*', re.IGNORECASE)
 _KEY = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _TRACEPARENT = re.compile(
@@ -39,24 +40,32 @@ _TOLD = {
 }
 
 
+def read_content(request: Request, limit: int) -> bytes:
+    """The body as it came, whatever it is; kept for `read_bytes`. Raises BodyTooLarge and MalformedJson."""
+    environ = request.environ
+    content = environ[_CONTENT] = _whole(environ, _announced(environ, limit), limit)
+    return content
+
+
+def has_no_body(request: Request) -> bool:
+    """Whether the request announces no body."""
+    environ = request.environ
+    is_empty = environ.get("CONTENT_LENGTH") in (None, "", "0")
+    return is_empty and "HTTP_TRANSFER_ENCODING" not in environ
+
+
 def read_bytes(request: Request, limit: int) -> bytes:
     """The body. Raises BodyTooLarge, before reading it all, UnsupportedMediaType and MalformedJson."""
     environ = request.environ
-    announced = environ.get("CONTENT_LENGTH", "")
-    length = int(announced) if announced.isdecimal() and len(announced) < 19 else None
-    if length is not None and length > limit:
-        raise BodyTooLarge(f"The body may have {limit} bytes.", limit_bytes=limit)
+    length = _announced(environ, limit)
     kind = environ.get("CONTENT_TYPE", "")
     if kind and kind != "application/json" and not _JSON.fullmatch(kind):
         raise UnsupportedMediaType
     if environ.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise UnsupportedMediaType("The body must be sent as it is, without a Content-Encoding.")
-    try:
-        text = _read(environ, length, limit)
-    except RestanteError:
-        raise
-    except Exception as error:  # of the server's own classes: wrong chunks, a lost connection
-        raise MalformedJson("The body could not be read to its end.") from error
+    text: bytes | None = environ.get(_CONTENT)
+    if text is None:
+        text = _whole(environ, length, limit)
     if not text:
         raise MalformedJson(
             "The body is empty; send a JSON object, {} where there is nothing to say."
@@ -64,6 +73,23 @@ def read_bytes(request: Request, limit: int) -> bytes:
     if not kind:
         raise UnsupportedMediaType
     return text
+
+
+def _announced(environ: dict[str, Any], limit: int) -> int | None:
+    announced = environ.get("CONTENT_LENGTH", "")
+    length = int(announced) if announced.isdecimal() and len(announced) < 19 else None
+    if length is not None and length > limit:
+        raise BodyTooLarge(f"The body may have {limit} bytes.", limit_bytes=limit)
+    return length
+
+
+def _whole(environ: dict[str, Any], length: int | None, limit: int) -> bytes:
+    try:
+        return _read(environ, length, limit)
+    except RestanteError:
+        raise
+    except Exception as error:  # of the server's own classes: wrong chunks, a lost connection
+        raise MalformedJson("The body could not be read to its end.") from error
 
 
 def _read(environ: dict[str, Any], length: int | None, limit: int) -> bytes:

@@ -1,7 +1,7 @@
 """An endpoint: route, access, models and examples said in one place, from which the document is made.
 
-A request goes: who calls → may he → what does he say → one unit of work → the answer. Nothing is
-looked up per request that could be known when the route was made.
+A request goes: who calls → did he sign it → may he → what does he say → one unit of work → the answer.
+Nothing is looked up per request that could be known when the route was made.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from flask import Blueprint, Response, request
 from pydantic import BaseModel, ValidationError
 
 from blueprints.access import Access, states
-from blueprints.bodies import read_body, read_bytes, read_query
+from blueprints.bodies import has_no_body, read_body, read_bytes, read_content, read_query
 from blueprints.calls import Call, Reply
 from blueprints.fields import Query
 from blueprints.principal import authenticate
+from blueprints.signatures import check_signature, check_unsigned, is_signed
 from blueprints.waiting import hold
 from extensions import house
 from restante.errors import RestanteError, ValidationFailed
@@ -50,6 +51,8 @@ class Endpoint:
     other_statuses: dict[int, tuple[str, str]] = field(default_factory=dict)
     body: type[BaseModel] | None = None
     examples: dict[str, Any] = field(default_factory=dict)
+    # no body at all means {}
+    body_optional: bool = False
     query: type[BaseModel] = NoQuery
     problems: tuple[type[RestanteError], ...] = ()
     # how long a call may be held until its reply is not empty
@@ -60,6 +63,8 @@ class Endpoint:
     traced: bool = False
     # answers with an ETag and 304
     revalidates: bool = False
+    # need not be signed, whatever the tenant wants
+    unsigned: bool = False
 
     def route(self, blueprint: Blueprint, rule: str) -> Callable[[Handler], Handler]:
         """Decorate the handler; a blueprint's prefix comes before `rule`."""
@@ -89,6 +94,11 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
         asked.environ[BEGAN] = perf_counter()
         here = house()
         principal = authenticate(asked)
+        if is_signed(asked.environ):
+            limit = here.settings.body_limit_bytes
+            principal = check_signature(asked, principal, lambda: read_content(asked, limit))
+        elif principal.must_sign and not endpoint.unsigned:
+            check_unsigned(asked, principal)
         access.admit(principal, path)
         here.rates.take(principal.id)
         if access.own:
@@ -98,7 +108,9 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
             call.query = read_query(asked, query)
         else:
             call.query = defaults
-        if body is not None:
+        if body is not None and endpoint.body_optional and has_no_body(asked):
+            call.body = body()
+        elif body is not None:
             call.text = read_bytes(asked, here.settings.body_limit_bytes)
             call.body = read_body(call.text, body)
 

@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from blueprints.access import public, states
 from blueprints.endpoint import Endpoint, endpoint_of
+from blueprints.examples import KEY_ID
 from blueprints.openapi_answers import COMPONENT_HEADERS, answers, component_examples
 from blueprints.openapi_others import OTHERS
 from blueprints.openapi_scopes import SCOPES
@@ -134,7 +135,7 @@ def _operation(
     }
     if endpoint.body is not None:
         operation["requestBody"] = {
-            "required": True,
+            "required": not endpoint.body_optional,
             "content": {
                 "application/json": {
                     "schema": by_model[endpoint.body],
@@ -157,6 +158,7 @@ def _examples(values: dict[str, Any]) -> dict[str, Any]:
 
 _NAMED = {
     "agent_id": ("The agent whose inbox it is.", "agt_0198c5a1f3de7c51a0b2c4d6e8f01234"),
+    "key_id": ("The signing key.", KEY_ID),
     "event_id": ("The event.", "evt_0198c5b27c3d7e408f1a2b3c4d5e6f70"),
 }
 

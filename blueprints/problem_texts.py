@@ -60,6 +60,14 @@ TEXTS: dict[str, Text] = {
         "is over; anything else comes again by a claim. Renew before half of the lease is gone.",
         {"reason": "reclaimed", "current_generation": 2},
     ),
+    "token-too-old": Text(
+        "A signing key is made or registered only with an access token of the last 60 s.",
+        "Get a new access token and repeat the request at once.",
+    ),
+    "too-many-keys": Text(
+        "The agent has four live signing keys, as many as it may.",
+        "Delete one, or wait until one has run out.",
+    ),
     "event-final": Text(
         "The event is completed, cancelled or expired, and stays that.",
         "There is nothing left to cancel. To take back what it did, publish another event.",

@@ -15,9 +15,13 @@ from sqlalchemy.exc import DBAPIError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from blueprints.principal import challenge
+from blueprints.problem_signatures import DIGESTS, SIGNATURE_TEXTS, SIGNATURES
 from blueprints.problem_texts import TEXTS
 from blueprints.request_ids import request_id
+from blueprints.signatures import has_query
 from restante import errors
+from restante.identity.signatures.profile import accept_signature
+from restante.identity.signatures.refusals import SignatureRefused
 
 log = logging.getLogger("restante.http")
 MEDIA_TYPE = "application/problem+json"
@@ -67,6 +71,8 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     errors.InsufficientScope: Kind("insufficient-scope", 403, "The token lacks a scope"),
     errors.NotFound: Kind("not-found", 404, "There is nothing of that name here"),
     MethodRefused: Kind("method-not-allowed", 405, "The method is not allowed here"),
+    errors.TokenTooOld: Kind("token-too-old", 403, "The access token is too old for this"),
+    errors.TooManyKeys: Kind("too-many-keys", 409, "There are too many signing keys"),
     errors.StaleClaim: Kind("stale-claim", 409, "The claim is not the current one"),
     errors.EventFinal: Kind("event-final", 409, "The event is final"),
     errors.IdempotencyInFlight: Kind(
@@ -86,7 +92,10 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     InternalError: Kind("internal-error", 500, "Something went wrong here"),
     errors.Overloaded: Kind("overloaded", 503, "The server is overloaded"),
     errors.OutcomeUnknown: Kind("outcome-unknown", 503, "It is not known whether this was done"),
+    **{e: Kind(slug, 401, "The signature is not accepted") for e, slug in SIGNATURES.items()},
+    **{e: Kind(slug, 400, "The digest of the body is not accepted") for e, slug in DIGESTS.items()},
 }
+TEXTS.update(SIGNATURE_TEXTS)
 
 
 def kind_of(error: type[errors.RestanteError]) -> Kind:
@@ -132,11 +141,16 @@ def problem(
     members["instance"] = quote(asked.path, safe="/:@!$&'()*+,;=~")
     members["request_id"] = request_id(asked)
     answer = Response(orjson.dumps(members), kind.status, mimetype=MEDIA_TYPE)
-    answer.headers.update({"Cache-Control": "no-store", **_headers(error, kind), **(headers or {})})
+    answer.headers.update(
+        {"Cache-Control": "no-store", **_headers(error, kind, asked), **(headers or {})}
+    )
     return answer
 
 
-def _headers(error: errors.RestanteError, kind: Kind) -> dict[str, str]:
+def _headers(error: errors.RestanteError, kind: Kind, asked: Request) -> dict[str, str]:
+    if isinstance(error, SignatureRefused):
+        wanted = accept_signature(has_query=has_query(asked.environ))
+        return {"WWW-Authenticate": challenge(error), "Accept-Signature": wanted}
     if kind.status in (401, 403):
         return {"WWW-Authenticate": challenge(error)}
     if isinstance(error, errors.RateLimited):

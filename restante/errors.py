@@ -53,6 +53,14 @@ class InsufficientScope(RestanteError):
         super().__init__(f"This needs the scope {required_scope}.", required_scope=required_scope)
 
 
+class TokenTooOld(RestanteError):
+    """A signing key is made or registered only with an access token of the last 60 s."""
+
+
+class TooManyKeys(RestanteError):
+    """The agent has four live signing keys, as many as it may."""
+
+
 class StaleClaim(RestanteError):
     """The claim named is not the current one, or its lease is over: nothing was changed."""
 

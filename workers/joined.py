@@ -8,15 +8,18 @@ time: what fits goes without that.
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 
 class Joined:
     """A connection for the time of one request. What it is asked for besides comes after the head."""
 
-    __slots__ = ("_connection", "_head", "_is_first")
+    __slots__ = ("_connection", "_head", "_is_first", "lines")
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, lines: Sequence[tuple[str, str]] = ()) -> None:
+        # the fields of the request as they came: WSGI joins those that came twice
+        self.lines = lines
         self._connection = connection
         self._head = b""
         self._is_first = True

@@ -11,6 +11,7 @@ from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
 from restante.storage.tables.keys import claim_record, idempotency_key, publication_key
 from restante.storage.tables.operation import sample
+from restante.storage.tables.signatures import signature_nonce, signing_key
 from restante.storage.transaction import Database
 from workers.service import Service
 
@@ -19,6 +20,10 @@ KEPT = (
     (publication_key.c.keep_until, timedelta(0)),
     # a claim lasts a day at most; whoever repeats it later learns that it is spent, for a while
     (claim_record.c.created_at, timedelta(days=2)),
+    (signature_nonce.c.expires_at, timedelta(0)),
+    # what ended is of no more use to anybody
+    (signing_key.c.expires_at, timedelta(days=1)),
+    (signing_key.c.revoked_at, timedelta(days=1)),
     (sample.c.sampled_at, timedelta(days=3)),
 )
 
@@ -37,7 +42,9 @@ class Pruner(Service):
     def run_once(self) -> Mapping[str, int]:
         did: dict[str, int] = {}
         for column, kept in KEPT:
-            did[column.table.name] = self._database.run(partial(prune, column=column, kept=kept))
+            name = column.table.name
+            pruned = self._database.run(partial(prune, column=column, kept=kept))
+            did[name] = did.get(name, 0) + pruned
         did["wake"] = self._database.run(self._rings.run)
         did["node"] = self._database.run(forget_nodes)
         did["more"] = int(max(did.values()) >= ROWS)

@@ -76,7 +76,7 @@ class Worker(GeventWorker):
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, addr: Any) -> None:
         self._idle.discard(sock)
-        joined = Joined(sock)
+        joined = Joined(sock, req.headers)
         try:
             super().handle_request(listener_name, req, joined, addr)
         finally:

@@ -1,6 +1,15 @@
 """An agent's own API (contract 5)."""
 
-from blueprints.agents import claim, events, read, settle, stream
+from blueprints.agents import claim, events, read, settle, signing_keys, stream
 from blueprints.agents.blueprint import EventConverter, agents
 
-__all__ = ["EventConverter", "agents", "claim", "events", "read", "settle", "stream"]
+__all__ = [
+    "EventConverter",
+    "agents",
+    "claim",
+    "events",
+    "read",
+    "settle",
+    "signing_keys",
+    "stream",
+]

@@ -18,9 +18,10 @@ from orjson import dumps
 
 from blueprints.access import own, states
 from blueprints.agents.blueprint import agents
-from blueprints.bodies import read_query
+from blueprints.bodies import read_content, read_query
 from blueprints.fields import Query, QueryCursor
 from blueprints.principal import bearer_token
+from blueprints.signatures import check_signature, is_signed
 from extensions import house
 from restante.errors import Overloaded
 from restante.identity.scopes import Verb
@@ -139,6 +140,10 @@ def subscribe(agent_id: str) -> Response:
     here = house()
     claims = here.authority.claims(bearer_token(request))
     principal = here.authority.principal(claims)
+    if is_signed(request.environ):
+        limit = here.settings.body_limit_bytes
+        asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
+        check_signature(asked, principal, lambda: read_content(asked, limit))
     ACCESS.admit(principal, {"agent_id": agent_id})
     query = read_query(request, SubscribeQuery)
     if request.method == "HEAD":

@@ -30,7 +30,7 @@ from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims, check_time, verify
 from restante.storage.clock import database_now
 from restante.storage.statement import Statement
-from restante.storage.tables.identity import credential, granted_scope, principal
+from restante.storage.tables.identity import credential, granted_scope, principal, tenant
 from restante.storage.transaction import Database
 
 STATE_SECONDS = 0.5
@@ -102,6 +102,7 @@ class _State:
     kind: PrincipalKind
     name: str
     active: bool
+    requires_signatures: bool
     grants: frozenset[Scope]
     credentials: frozenset[bytes]
     projects: Mapping[str, Project]
@@ -138,7 +139,7 @@ class Authority:
     def claims(self, token: str) -> Claims:
         """What a token says that is good now by itself: signature, key, time."""
         known = self._keys.fresh(self._monotonic, self._load_keys)
-        now = known.database_seconds + self._monotonic() - known.read_at
+        now = self._now(known)
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         claims = self._claims.get(digest)
         if claims is None:
@@ -148,6 +149,13 @@ class Authority:
             raise Unauthenticated("key_removed", presented=True)
         check_time(claims, now)
         return claims
+
+    def now(self) -> float:
+        """The database's clock, in seconds since 1970."""
+        return self._now(self._keys.fresh(self._monotonic, self._load_keys))
+
+    def _now(self, known: _Keys) -> float:
+        return known.database_seconds + self._monotonic() - known.read_at
 
     def principal(self, claims: Claims) -> Principal:
         """Whom the claims name, as he is now (at most half a second ago); streams ask at each heartbeat.
@@ -172,6 +180,7 @@ class Authority:
                 name=state.name,
                 scopes=still_given(claims.scopes, grants=state.grants, slugs=state.projects.keys()),
                 projects=state.projects,
+                must_sign=state.requires_signatures and state.kind is PrincipalKind.AGENT,
             )
         return found
 
@@ -220,6 +229,7 @@ def _load(session: Session, principal_ids: Sequence[bytes]) -> dict[bytes, _Stat
             kind=PrincipalKind(row.kind),
             name=row.name,
             active=row.status == "active",
+            requires_signatures=bool(row.require_signatures),
             grants=frozenset(grants[row.principal_id]),
             credentials=frozenset(credentials[row.principal_id]),
             projects=projects[row.tenant_id],
@@ -235,7 +245,10 @@ _PRINCIPALS = Statement(
         principal.c.kind,
         principal.c.name,
         principal.c.status,
-    ).where(principal.c.principal_id.in_(bindparam("principal_ids", expanding=True)))
+        tenant.c.require_signatures,
+    )
+    .join(tenant, tenant.c.tenant_id == principal.c.tenant_id)
+    .where(principal.c.principal_id.in_(bindparam("principal_ids", expanding=True)))
 )
 _RIGHTS = Statement(
     union_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from restante.errors import InsufficientScope
@@ -40,6 +40,9 @@ class Principal:
     name: str
     scopes: frozenset[Scope]
     projects: Mapping[str, Project] = field(repr=False)
+    # of a tenant whose agents sign what changes something
+    must_sign: bool = False
+    # it has signed this request
     signed: bool = False
     # it lives as long as the state it was made from, and is asked the same thing at each call
     _covered: dict[Verb, tuple[Project, ...]] = field(
@@ -52,6 +55,10 @@ class Principal:
         return encode_id(
             Prefix.AGENT if self.kind is PrincipalKind.AGENT else Prefix.SERVICE, self.id
         )
+
+    def as_signer(self) -> Principal:
+        """The same one, whose request is signed."""
+        return replace(self, signed=True)
 
     def has(self, scope: TenantScope) -> bool:
         """Whether it holds this tenant scope."""
