@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from command_line import MIGRATIONS, as_json, database, of_tenant, open_engine, refusing, say
 from config import load_settings
 from doctor import examine_all
+from egress_commands import egress
 from front_door import look_from_outside
 from restante import __version__
 from restante.identity.agents import create_agent
@@ -40,6 +41,9 @@ SCOPES = "tenant:events:publish or agent:<project or *>:publish; repeatable. Not
 def main() -> None:
     """Restante: a durable inbox for agents that are not always there."""
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+main.add_command(egress)
 
 
 @main.group()

@@ -17,6 +17,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from restante.egress.allowance import parse_allowance, parse_issuer, parse_own, parse_ports
+from restante.egress.dial import tls_context
+from restante.egress.policy import Policy
 from restante.storage.instance import InstanceRefused, kept_secret
 
 PREFIX = "RESTANTE_"
@@ -73,6 +76,8 @@ class Settings(BaseSettings):
     oidc_client_id: str = ""
     oidc_client_secret: SecretStr = SecretStr("")
     egress_allow: str = ""
+    egress_own: str = ""
+    egress_ports: str = "443,8443"
     egress_ca_file: Path | None = None
 
     @property
@@ -90,6 +95,16 @@ class Settings(BaseSettings):
         """The key that seals, then the one that still opens what was sealed before it."""
         keys = (self.secret_key.get_secret_value(), self.secret_key_previous.get_secret_value())
         return tuple(key for key in keys if key)
+
+    @property
+    def egress_policy(self) -> Policy:
+        """Where calls may go."""
+        return Policy(
+            ports=parse_ports(self.egress_ports),
+            allowance=parse_allowance(self.egress_allow),
+            own=parse_own(self.public_url, self.egress_own),
+            issuer=parse_issuer(self.oidc_issuer),
+        )
 
     @field_validator("instance")
     @classmethod
@@ -139,16 +154,25 @@ class Settings(BaseSettings):
         url = urlsplit(text)
         if text and not (url.hostname and (url.scheme == "https" or is_loopback(url.hostname))):
             raise ValueError("must be an https URL")
+        parse_issuer(text)
         return text
 
     @field_validator("egress_allow")
     @classmethod
     def _allowances(cls, text: str) -> str:
-        for entry in filter(None, (part.strip() for part in text.split(","))):
-            if not _is_network(entry) and not _is_host_and_port(entry):
-                raise ValueError(
-                    f"has the entry {entry!r}, which is neither host:port nor a CIDR network"
-                )
+        parse_allowance(text)
+        return text
+
+    @field_validator("egress_own")
+    @classmethod
+    def _ours(cls, text: str) -> str:
+        parse_own("", text)
+        return text
+
+    @field_validator("egress_ports")
+    @classmethod
+    def _ports(cls, text: str) -> str:
+        parse_ports(text)
         return text
 
     @field_validator("egress_ca_file")
@@ -156,6 +180,10 @@ class Settings(BaseSettings):
     def _readable(cls, file: Path | None) -> Path | None:
         if file is not None and not file.is_file():
             raise ValueError(f"names {file}, which is no file")
+        try:
+            tls_context(file)
+        except OSError as error:
+            raise ValueError(f"names {file}, which holds no certificate: {error}") from None
         return file
 
     @model_validator(mode="after")
@@ -237,21 +265,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _is_network(entry: str) -> bool:
-    try:
-        ipaddress.ip_network(entry)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_host_and_port(entry: str) -> bool:
-    try:
-        url = urlsplit(f"//{entry}")
-        return (
-            bool(url.hostname) and url.port is not None and url.netloc == entry and "@" not in entry
-        )
-    except ValueError:
-        return False
