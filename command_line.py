@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import getpass
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ import click
 from sqlalchemy.exc import DBAPIError
 
 from config import Settings, SettingsRefused, load_settings
+from restante.audit.actions import ActorKind
+from restante.audit.entries import Actor, Origin
 from restante.errors import RestanteError, ValidationFailed
 from restante.storage import schema
 from restante.storage.engine import make_engine
@@ -73,6 +76,14 @@ def open_engine(settings: Settings) -> Any:
     )
     examine(engine).require()
     return engine
+
+
+def by_command() -> Origin:
+    """Who runs this command, for the audit: the name he has on this machine, if he has one."""
+    try:
+        return Origin(Actor(ActorKind.COMMAND, getpass.getuser()))
+    except (ImportError, KeyError, OSError):  # a container's number without a name; Windows
+        return Origin(Actor(ActorKind.COMMAND))
 
 
 def say(answer: dict[str, Any], text: str, *, as_json: bool) -> None:

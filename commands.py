@@ -14,12 +14,24 @@ from typing import Any
 import click
 from sqlalchemy.orm import Session
 
-from command_line import MIGRATIONS, as_json, database, of_tenant, open_engine, refusing, say
+from command_line import (
+    MIGRATIONS,
+    as_json,
+    by_command,
+    database,
+    of_tenant,
+    open_engine,
+    refusing,
+    say,
+)
 from config import load_settings
 from doctor import examine_all
-from egress_commands import egress
 from front_door import look_from_outside
 from restante import __version__
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import Entry
+from restante.audit.verification import Progress, verify_on
 from restante.identity.agents import create_agent
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
@@ -41,9 +53,6 @@ SCOPES = "tenant:events:publish or agent:<project or *>:publish; repeatable. Not
 def main() -> None:
     """Restante: a durable inbox for agents that are not always there."""
     logging.getLogger("alembic").setLevel(logging.WARNING)
-
-
-main.add_command(egress)
 
 
 @main.group()
@@ -80,6 +89,7 @@ def db_restored(*, as_json: bool) -> None:
             inboxes += number
         house.run(forget_streams)
         begun = house.run(incarnation.begin)
+        house.run(lambda s: record(s, Entry(None, by_command(), Action.DATABASE_RESTORED)))
     say(
         {"incarnation_id": begun.id, "inboxes": inboxes},
         f"{inboxes} inboxes have begun a new epoch; their agents will be told to fetch their state. "
@@ -101,7 +111,9 @@ def tenant() -> None:
 def tenant_create(name: str, *, unsigned_ok: bool, as_json: bool) -> None:
     """Create a tenant."""
     with database() as house:
-        made = house.run(lambda s: create_tenant(s, name, require_signatures=not unsigned_ok))
+        made = house.run(
+            lambda s: create_tenant(s, name, require_signatures=not unsigned_ok, by=by_command())
+        )
     tenant_id = encode_id(Prefix.TENANT, made.id)
     say({"tenant_id": tenant_id}, f"Tenant {name}: {tenant_id}", as_json=as_json)
 
@@ -119,7 +131,9 @@ def project() -> None:
 def project_create(tenant: str, slug: str, *, as_json: bool) -> None:
     """Create a project of a tenant."""
     with database() as house:
-        made = house.run(lambda s: create_project(s, find_tenant(s, tenant).id, slug))
+        made = house.run(
+            lambda s: create_project(s, find_tenant(s, tenant).id, slug, by=by_command())
+        )
     project_id = encode_id(Prefix.PROJECT, made.id)
     say({"project_id": project_id}, f"Project {slug}: {project_id}", as_json=as_json)
 
@@ -143,7 +157,9 @@ def agent_create(
 
     def work(session: Session) -> Any:
         found = find_tenant(session, tenant)
-        return create_agent(session, found.id, name=name, grants=grants, capabilities=capabilities)
+        return create_agent(
+            session, found.id, name=name, grants=grants, capabilities=capabilities, by=by_command()
+        )
 
     with database() as house:
         made = house.run(work)
@@ -167,7 +183,9 @@ def service_create(tenant: str, name: str, *, scopes: tuple[str, ...], as_json: 
     """Create a service; its client_secret is shown this once."""
     with database() as house:
         made = house.run(
-            lambda s: create_service(s, find_tenant(s, tenant).id, name=name, scopes=scopes)
+            lambda s: create_service(
+                s, find_tenant(s, tenant).id, name=name, scopes=scopes, by=by_command()
+            )
         )
     _say_machine("service", encode_id(Prefix.SERVICE, made.id), made.client_secret, as_json=as_json)
 
@@ -179,6 +197,30 @@ def _say_machine(kind: str, public_id: str, secret: str, *, as_json: bool) -> No
         "(The secret is not shown again.)",
         as_json=as_json,
     )
+
+
+@main.group()
+def audit() -> None:
+    """The audit: who did what, in chains of hashes."""
+
+
+@audit.command("verify")
+@as_json
+@click.pass_context
+@refusing
+def audit_verify(context: click.Context, *, as_json: bool) -> None:
+    """Look at every entry; exit 1 at the first that is missing, changed or in the wrong place."""
+    progress = Progress()
+    with database() as house:
+        while not progress.finished:
+            progress = house.run(functools.partial(verify_on, progress=progress))
+    answer: dict[str, Any] = {"chains": progress.chains, "entries": progress.entries}
+    text = f"{progress.entries} entries in {progress.chains} chains are what was written."
+    if (broken := progress.broken) is not None:
+        answer["broken"] = broken.told()
+        text = f"Entry {broken.number} of {broken.tenant_id or 'the platform'}: {broken.fault}."
+    say({"ok": broken is None, **answer}, text, as_json=as_json)
+    context.exit(0 if broken is None else 1)
 
 
 @main.command()

@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 
+from restante.identity.families import prune_families
 from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
 from restante.storage.tables.keys import claim_record, idempotency_key, publication_key
+from restante.storage.tables.logins import (
+    device_authorization,
+    refresh_token,
+    revoked_token,
+    used_assertion,
+)
 from restante.storage.tables.operation import sample
+from restante.storage.tables.operators import oidc_transaction, operator_session, sign_in_link
 from restante.storage.tables.signatures import signature_nonce, signing_key
 from restante.storage.transaction import Database
 from workers.service import Service
@@ -24,6 +32,14 @@ KEPT = (
     # what ended is of no more use to anybody
     (signing_key.c.expires_at, timedelta(days=1)),
     (signing_key.c.revoked_at, timedelta(days=1)),
+    (used_assertion.c.expires_at, timedelta(0)),
+    (revoked_token.c.expires_at, timedelta(0)),
+    (oidc_transaction.c.expires_at, timedelta(0)),
+    (operator_session.c.expires_at, timedelta(0)),
+    # until then the late are told that it is over, and that a spent one was spent
+    (device_authorization.c.expires_at, timedelta(days=1)),
+    (sign_in_link.c.expires_at, timedelta(days=1)),
+    (refresh_token.c.expires_at, timedelta(days=1)),
     (sample.c.sampled_at, timedelta(days=3)),
 )
 
@@ -45,6 +61,7 @@ class Pruner(Service):
             name = column.table.name
             pruned = self._database.run(partial(prune, column=column, kept=kept))
             did[name] = did.get(name, 0) + pruned
+        did["refresh_family"] = self._database.run(prune_families)
         did["wake"] = self._database.run(self._rings.run)
         did["node"] = self._database.run(forget_nodes)
         did["more"] = int(max(did.values()) >= ROWS)

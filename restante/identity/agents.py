@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
+from restante.audit.entries import IN_PROCESS, Origin
 from restante.errors import ValidationFailed
 from restante.identity.grants import check_grants
 from restante.identity.machines import Enrolled, enrol
@@ -29,6 +30,7 @@ def create_agent(
     name: str,
     grants: Sequence[str] = (),
     capabilities: Sequence[str] = (),
+    by: Origin = IN_PROCESS,
 ) -> Enrolled:
     """A new agent of the tenant, with an empty inbox that begins a new epoch.
 
@@ -42,6 +44,7 @@ def create_agent(
         PrincipalKind.AGENT,
         name=name,
         grants=scopes,
+        by=by,
         columns={"capabilities": json.dumps(_checked(capabilities))},
     )
     session.connection().execute(

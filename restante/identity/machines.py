@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import Entry, Origin
 from restante.errors import ValidationFailed
 from restante.identity.credentials import add_client_secret
 from restante.identity.grants import add_grants
@@ -16,7 +19,7 @@ from restante.identity.names import check_name
 from restante.identity.principal import PrincipalKind
 from restante.identity.scopes import Scope
 from restante.storage.clock import database_now
-from restante.storage.ids import new_id
+from restante.storage.ids import Prefix, encode_id, new_id
 from restante.storage.tables.identity import principal
 
 
@@ -35,7 +38,8 @@ def enrol(
     kind: PrincipalKind,
     *,
     name: str,
-    grants: Iterable[Scope],
+    grants: Sequence[Scope],
+    by: Origin,
     columns: dict[str, Any] | None = None,
 ) -> Enrolled:
     """A new principal of the tenant with its grants and a secret; ValidationFailed: the name is taken."""
@@ -62,4 +66,13 @@ def enrol(
         )
     )
     add_grants(session, principal_id, grants)
+    is_agent = kind is PrincipalKind.AGENT
+    target = encode_id(Prefix.AGENT if is_agent else Prefix.SERVICE, principal_id)
+    created = Action.AGENT_CREATE if is_agent else Action.SERVICE_CREATE
+    given = ", ".join(map(str, grants)) or "nothing"
+    record(
+        session,
+        Entry(tenant_id, by, created, target, reason=name),
+        Entry(tenant_id, by, Action.GRANT_ASSIGN, target, reason=given),
+    )
     return Enrolled(principal_id, kind, add_client_secret(session, principal_id))

@@ -5,16 +5,21 @@ from __future__ import annotations
 from sqlalchemy import bindparam, insert, select
 from sqlalchemy.orm import Session
 
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import IN_PROCESS, Entry, Origin
 from restante.errors import ValidationFailed
 from restante.identity.names import check_slug
 from restante.identity.principal import Project
 from restante.storage.clock import database_now
-from restante.storage.ids import new_id
+from restante.storage.ids import Prefix, encode_id, new_id
 from restante.storage.statement import Statement
 from restante.storage.tables.identity import project
 
 
-def create_project(session: Session, tenant_id: bytes, slug: str) -> Project:
+def create_project(
+    session: Session, tenant_id: bytes, slug: str, *, by: Origin = IN_PROCESS
+) -> Project:
     """A new project of the tenant; ValidationFailed where the slug is taken."""
     check_slug(slug)
     if slug in projects_of(session, tenant_id):
@@ -25,6 +30,8 @@ def create_project(session: Session, tenant_id: bytes, slug: str) -> Project:
             project_id=made.id, tenant_id=tenant_id, slug=slug, created_at=database_now(session)
         )
     )
+    target = encode_id(Prefix.PROJECT, made.id)
+    record(session, Entry(tenant_id, by, Action.PROJECT_CREATE, target, reason=slug))
     return made
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
+from restante.audit.entries import IN_PROCESS, Origin
 from restante.errors import ValidationFailed
 from restante.identity.grants import check_grants
 from restante.identity.machines import Enrolled, enrol
@@ -14,7 +15,12 @@ from restante.identity.projects import projects_of
 
 
 def create_service(
-    session: Session, tenant_id: bytes, *, name: str, scopes: Sequence[str]
+    session: Session,
+    tenant_id: bytes,
+    *,
+    name: str,
+    scopes: Sequence[str],
+    by: Origin = IN_PROCESS,
 ) -> Enrolled:
     """A new service of the tenant; ValidationFailed as for agents, and where it would have no scope."""
     if not scopes:
@@ -24,4 +30,4 @@ def create_service(
     granted = check_grants(
         scopes, PrincipalKind.SERVICE, slugs=projects_of(session, tenant_id), pointer="/scopes"
     )
-    return enrol(session, tenant_id, PrincipalKind.SERVICE, name=name, grants=granted)
+    return enrol(session, tenant_id, PrincipalKind.SERVICE, name=name, grants=granted, by=by)

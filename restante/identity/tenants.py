@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import IN_PROCESS, Entry, Origin
 from restante.errors import NotFound, ValidationFailed
 from restante.identity.names import check_name
 from restante.storage.clock import database_now
-from restante.storage.ids import Prefix, decode_id, new_id
+from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.identity import tenant
 
 
@@ -23,7 +26,9 @@ class Tenant:
     require_signatures: bool
 
 
-def create_tenant(session: Session, name: str, *, require_signatures: bool) -> Tenant:
+def create_tenant(
+    session: Session, name: str, *, require_signatures: bool, by: Origin = IN_PROCESS
+) -> Tenant:
     """A new tenant; ValidationFailed where the name is taken."""
     check_name(name)
     if _find(session, name) is not None:
@@ -37,6 +42,11 @@ def create_tenant(session: Session, name: str, *, require_signatures: bool) -> T
             created_at=database_now(session),
         )
     )
+    target, signed = (
+        encode_id(Prefix.TENANT, made.id),
+        "" if require_signatures else ", unsigned ok",
+    )
+    record(session, Entry(None, by, Action.TENANT_CREATE, target, reason=f"{name}{signed}"))
     return made
 
 

@@ -71,8 +71,10 @@ def as_the_last(session: Session, write: Callable[[Session], None]) -> None:
 
 
 def _keep(session: Session, where: str, write: Callable[[Session], None]) -> None:
-    if _TRY not in session.info and not session.info.get(_ADOPTED):
-        _adopt(session)
+    if _TRY not in session.info:
+        if not session.info.get(_ADOPTED):
+            _adopt(session)
+        session.connection()  # it says nothing of the rollback of what it has not begun
     writes = session.info.setdefault(where, [])
     if write not in writes:
         writes.append(write)

@@ -227,3 +227,19 @@ def test_a_port_that_is_taken_is_said_and_nothing_else(tmp_path: Path) -> None:
     assert f"port {port}" in done.stderr
     assert "--port" in done.stderr
     assert not list(tmp_path.glob("instance/demo-*"))
+
+
+def test_the_audit_is_verified(here: RestanteCommand, tmp_path: Path) -> None:
+    here.upgrade()
+    here.create_tenant("acme")
+    here.create_project("acme", "p1")
+    here.create_project("acme", "p2")
+    assert here.json("audit", "verify") == {"ok": True, "chains": 2, "entries": 3}
+    with sqlite3.connect(tmp_path / "mail.db") as connection:
+        connection.execute("UPDATE audit_entry SET reason = 'p3' WHERE reason = 'p2'")
+    done = here.run("audit", "verify", "--json")
+    assert done.returncode == 1
+    broken = json.loads(done.stdout)["broken"]
+    assert (broken["number"], broken["fault"]) == (2, "it was changed")
+    assert broken["entry_id"].startswith("aud_")
+    assert "Entry 2 of ten_" in here.run("audit", "verify").stdout
