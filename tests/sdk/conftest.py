@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
 from restante_agent import Client
-from tests.sdk.fake_answers import AGENT, SECRET
+from tests.sdk.fake_answers import AGENT, SECRET, Reply, problem
 from tests.sdk.fake_inbox import FakeInbox
 from tests.sdk.fake_server import FakeServer, served, transport_for
 
@@ -71,3 +71,32 @@ def live_inbox() -> FakeInbox:
 def server(live_inbox: FakeInbox) -> Iterator[FakeServer]:
     with served(live_inbox) as fake:
         yield fake
+
+
+Refusal = Callable[[str, str, Any], Reply | None]
+REFUSALS: dict[str, tuple[str, Reply]] = {
+    "disabled": ("/oauth/token", (401, {}, {"error": "invalid_client"})),
+    "no grant left": ("/oauth/token", (400, {}, {"error": "invalid_scope"})),
+    "every token is refused": ("/", problem(401, "unauthenticated")),
+    "403": (
+        "/",
+        problem(403, "insufficient-scope", required_scope="agent:demo:claim"),
+    ),
+}
+
+
+@pytest.fixture(params=REFUSALS)
+def refusal(request: pytest.FixtureRequest) -> Refusal:
+    """What the server answers to everything while access is withdrawn."""
+    path, reply = REFUSALS[request.param]
+
+    def answer(_method: str, asked: str, _body: Any) -> Reply | None:
+        if asked == "/oauth/token":
+            return reply if path == asked else None
+        return reply if path == "/" else problem(401, "unauthenticated")
+
+    return answer
+
+
+def nobody(*_: object) -> None:
+    return None

@@ -73,14 +73,18 @@ class Agent:
         """Work until stopped; with `until_empty` until nothing is claimable and all is settled.
 
         SIGTERM and SIGINT stop it (main thread only): handlers finish, the rest is given back;
-        a second one cuts the waiting short. Raises what no retry mends: Unauthenticated,
-        InvalidClient, InsufficientScope, NotFound, ValidationFailed, ConfigurationError.
+        a second one cuts the waiting short. Raises what no retry mends: NotFound,
+        ValidationFailed, ConfigurationError; and Unauthenticated, InsufficientScope or OAuthError
+        before it was let in, or with `until_empty`. Later these are waited out: an operator who
+        took a grant away may give it back.
         """
         if self._board is not None:
             raise ConfigurationError("this agent is running already")
         with consumer_name(self.state_dir, self._consumer) as consumer:
             record = Record(self.state_dir / "record.sqlite3")
-            self._board = board = Board(clock=self._clock, random=self._random)
+            self._board = board = Board(
+                clock=self._clock, random=self._random, patient=not until_empty
+            )
             try:
                 if self._stopped_early:
                     board.stop()

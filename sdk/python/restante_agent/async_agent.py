@@ -65,7 +65,9 @@ class AsyncAgent:
             raise ConfigurationError("this agent is running already")
         with consumer_name(self.state_dir, self._consumer) as consumer:
             record, bell = Record(self.state_dir / "record.sqlite3"), Bell()
-            self._board = board = Board(clock=SystemClock(), random=self._random, changed=bell)
+            self._board = board = Board(
+                clock=SystemClock(), random=self._random, patient=not until_empty, changed=bell
+            )
             try:
                 plan = replace(self._plan, until_empty=until_empty)
                 session = AsyncSession(

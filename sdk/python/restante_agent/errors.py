@@ -275,3 +275,5 @@ class OutcomeUnknown(ServerFailure):
 
 # What passes by itself: the same call may be made again later. Anything else needs somebody.
 PASSING = (Unreachable, ServerFailure, RateLimited, UnexpectedAnswer)
+# What an operator can give back: a grant, a credential, the agent itself.
+ACCESS = (Unauthenticated, InsufficientScope, OAuthError)

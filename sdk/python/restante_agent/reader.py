@@ -11,8 +11,16 @@ from pathlib import Path
 from random import Random
 
 from restante_agent.client import Client
-from restante_agent.errors import PASSING, CursorGone, NotFound, RestanteError, UnexpectedAnswer
+from restante_agent.errors import (
+    ACCESS,
+    PASSING,
+    CursorGone,
+    NotFound,
+    RestanteError,
+    UnexpectedAnswer,
+)
 from restante_agent.model.inbox import Page, State
+from restante_agent.runtime.access import Access
 from restante_agent.runtime.places import state_directory
 from restante_agent.runtime.plan import Recovery
 from restante_agent.runtime.record import Position, Record
@@ -52,20 +60,25 @@ class Reader:
         folder = state_directory(client.core.base_url, client.agent_id, state_dir)
         self._record = Record(folder / f"{name}.sqlite3")
         self._position = self._record.position()
+        self._access, self._admitted = Access("reading"), False
 
     def pages(self, *, follow: bool = True) -> Iterator[Page]:
-        """Pages with events; with `follow` it waits for more, for ever, through outages."""
+        """Pages with events; with `follow` it waits for more, for ever, through outages.
+
+        Also while its access is taken away, once it has had it: before, a refusal is raised.
+        """
         failures = 0
         while True:
             try:
                 page = self._next(wait_seconds=WAIT_SECONDS if follow else None)
-            except PASSING as error:
-                if not follow:
+            except (*PASSING, *ACCESS) as error:
+                if not (follow and self._waits_out(error)):
                     raise
                 failures += 1
                 self._sleep(self._wait_after(error, failures))
                 continue
             failures = 0
+            self._allowed()
             if page is None:  # recovered: read from the new position
                 continue
             if page.events:
@@ -110,6 +123,17 @@ class Reader:
         found = Position(state.cursor, state.epoch) if state else Position(gone.head, gone.epoch)
         self._record.reset(found)
         self._position = found
+
+    def _waits_out(self, error: RestanteError) -> bool:
+        if not isinstance(error, ACCESS):
+            return True
+        if self._admitted:
+            self._access.refused(error)
+        return self._admitted
+
+    def _allowed(self) -> None:
+        self._admitted = True
+        self._access.granted()
 
     def _wait_after(self, error: RestanteError, failures: int) -> float:
         named = getattr(error, "retry_after_seconds", None)

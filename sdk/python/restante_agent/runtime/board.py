@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from threading import Condition
 
-from restante_agent.errors import RestanteError
+from restante_agent.errors import ACCESS, InsufficientScope, RestanteError
 from restante_agent.runtime.bell import Bell
 from restante_agent.runtime.clock import Clock
 from restante_agent.runtime.delivery import StopReason
@@ -40,6 +40,7 @@ class Board:
 
     clock: Clock
     random: Random
+    patient: bool = True
     changed: Condition | Bell = field(default_factory=Condition)
     pacing: Pacing = field(init=False)
     leases: Leases = field(init=False)
@@ -50,6 +51,10 @@ class Board:
     stop_at: float = 0.0
     closed: bool = False
     fatal: BaseException | None = None
+    known: bool = False
+    """Whether the server took this run's credentials before."""
+    admitted: bool = False
+    """Whether it allowed a claim before."""
 
     def __post_init__(self) -> None:
         self.pacing = Pacing(random=self.random, now=self.clock.monotonic())
@@ -71,6 +76,14 @@ class Board:
                 log.error("stop error=%s", error)
             self.changed.notify_all()
         self.stop()
+
+    def waits_out(self, error: RestanteError) -> bool:
+        """Whether to go on in spite of a refusal: what was allowed before may be so again.
+
+        What never was is a wrong setting, which ends the run.
+        """
+        before = self.admitted if isinstance(error, InsufficientScope) else self.known
+        return self.patient and before and isinstance(error, ACCESS)
 
     def wait(self, seconds: float | None) -> None:
         """For threads, holding `changed`: until it is notified, or the time is over."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 
 from restante_agent.errors import (
+    ACCESS,
     PASSING,
     CursorGone,
+    InsufficientScope,
     NotFound,
+    RestanteError,
     StaleClaim,
     UnexpectedAnswer,
 )
 from restante_agent.model.inbox import Claim, Held, State, Stats
 from restante_agent.model.settle import FailureOutcome
+from restante_agent.runtime.access import Access
 from restante_agent.runtime.board import Board
 from restante_agent.runtime.outcome import failed
 from restante_agent.runtime.plan import Plan
@@ -25,6 +29,8 @@ from restante_agent.wire.core import Core
 log = logging.getLogger("restante_agent")
 
 HEAD_AGE_SECONDS = 600.0
+SHUT_SECONDS = 60.0
+"""After which a project that was refused is asked for again."""
 
 
 class Inquiry:
@@ -51,6 +57,8 @@ class Inquiry:
         self._claim_id: str | None = None
         self._leftovers_settled = False
         self._head_asked_at = board.clock.monotonic()
+        self._access = Access("claiming")
+        self._shut: dict[str, float] = {}
 
     @property
     def uncertain(self) -> bool:
@@ -87,7 +95,29 @@ class Inquiry:
             log.warning("claim-failed error=%s", error)
             with self._board.changed:
                 self._board.pacing.failed(error, now=self._board.clock.monotonic())
+        except ACCESS as error:
+            self._refused(error)
         return None
+
+    def _refused(self, error: RestanteError) -> None:
+        """Wait it out, and go on at once with the projects that are left where one alone is shut."""
+        if not self._board.waits_out(error):
+            raise error
+        self._access.refused(error)
+        project = _project_of(error)
+        now = self._board.clock.monotonic()
+        with self._board.changed:
+            if project in self._projects(now) and len(self._projects(now)) > 1:
+                self._shut[project] = now + SHUT_SECONDS * self._board.random.uniform(0.8, 1.2)
+                self._board.pacing.ring()
+            else:
+                self._board.pacing.failed(error, now=now)
+
+    def _projects(self, now: float) -> tuple[str, ...]:
+        """Those that the run names and that were not refused in the last minute."""
+        named = self._plan.projects or ()
+        self._shut = {project: until for project, until in self._shut.items() if until > now}
+        return tuple(project for project in named if project not in self._shut)
 
     def _ask(self, limit: int) -> Script[Claim]:
         self._claim_id = self._claim_id or new_key()
@@ -98,12 +128,15 @@ class Inquiry:
             lease_seconds=self._plan.lease_seconds,
             consumer=self._consumer,
             claim_id=self._claim_id,
-            projects=self._plan.projects,
+            projects=self._projects(self._board.clock.monotonic()) or self._plan.projects,
             after_cursor=position.cursor if position else None,
             epoch=position.epoch if position else None,
         )
         self._claim_id, self._gone_in_a_row = None, 0
+        if not self._shut:
+            self._access.granted()
         with self._board.changed:
+            self._board.known = self._board.admitted = True
             now = self._board.clock.monotonic()
             self._board.pacing.answered(claim, asked=limit, now=now)
         nothing = not claim.events and not claim.claimable and not claim.reason and not claim.spent
@@ -146,7 +179,7 @@ class Inquiry:
         if gone.state_url is not None:
             try:
                 state = yield inbox_calls.state(self._core, gone.state_url)
-            except (NotFound, UnexpectedAnswer):
+            except (NotFound, InsufficientScope, UnexpectedAnswer):
                 log.info("no-state url=%s", gone.state_url)
         if self._plan.recovery is not None:
             self._plan.recovery(gone, state)
@@ -165,5 +198,15 @@ class Inquiry:
         if streaming or now - self._head_asked_at < HEAD_AGE_SECONDS:
             return
         self._head_asked_at = now
-        stats: Stats = yield inbox_calls.stats(self._core)
+        try:
+            stats: Stats = yield inbox_calls.stats(self._core)
+        except InsufficientScope:  # it may claim and not read
+            return
         self._board.note_head(Position(stats.head, stats.epoch))
+
+
+def _project_of(error: RestanteError) -> str:
+    """The project whose scope a 403 asks for; of anything else none."""
+    scope = error.required_scope if isinstance(error, InsufficientScope) else None
+    parts = (scope or "").split(":")
+    return parts[1] if len(parts) == 3 else ""

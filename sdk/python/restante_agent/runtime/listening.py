@@ -5,23 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from restante_agent.errors import (
-    InsufficientScope,
-    InvalidClient,
-    InvalidScope,
-    NotFound,
-    RestanteError,
-    Unauthenticated,
-)
+from restante_agent.errors import ACCESS, InsufficientScope, NotFound, RestanteError
 from restante_agent.model.frame import Frame, Heartbeat, Ready, Reconnect, Revoked, Ring
+from restante_agent.runtime.access import Access
 from restante_agent.runtime.board import Board
 from restante_agent.runtime.reconnect import Reconnecting
 from restante_agent.runtime.record import Position
 
 log = logging.getLogger("restante_agent")
-
-# Answers that trying again does not change.
-REFUSED = (Unauthenticated, InvalidClient, InvalidScope, NotFound)
 
 
 class Listening:
@@ -30,6 +21,7 @@ class Listening:
     def __init__(self, board: Board, *, forget_tokens: Callable[[], None]) -> None:
         self._board, self._forget_tokens = board, forget_tokens
         self._policy = Reconnecting(random=board.random)
+        self._access = Access("listening for rings (polling goes on)")
         self._epoch = ""
 
     @property
@@ -41,6 +33,7 @@ class Listening:
         match frame:
             case Ready():
                 self._policy.ready(frame)
+                self._access.granted()
                 self._epoch = frame.epoch
                 self._note(frame.head)
                 log.info("stream-ready head=%d claimable=%d", frame.head, frame.claimable)
@@ -69,11 +62,12 @@ class Listening:
         """The stream broke or could not be opened; seconds to wait, None: open it no more."""
         if self._board.closed:
             return None
-        if isinstance(error, REFUSED):
+        # an agent may be granted claim alone, so without read it polls, whenever that shows
+        if isinstance(error, InsufficientScope) or self._board.waits_out(error):
+            self._access.refused(error)
+            return self._policy.after_refusal()
+        if isinstance(error, (*ACCESS, NotFound)):
             self._board.fail(error)
-            return None
-        if isinstance(error, InsufficientScope):
-            log.warning("poll-only reason=insufficient-scope scope=%s", error.required_scope)
             return None
         log.info("stream-lost error=%s", error)
         return self._policy.after_loss(error=error, retry_ms=None)
@@ -91,6 +85,7 @@ class Listening:
         with board.changed:
             board.stream_deadline = board.clock.monotonic() + self._policy.silence_seconds
             if isinstance(frame, Ready):
+                board.known = True
                 board.pacing.stream_opened()
             if isinstance(frame, Ring) or (isinstance(frame, Ready) and frame.claimable):
                 board.pacing.ring()

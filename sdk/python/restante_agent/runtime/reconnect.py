@@ -46,6 +46,12 @@ class Reconnecting:
         self._losses += 1
         return self._random.uniform(0.0, ceiling)
 
+    def after_refusal(self) -> float:
+        """Seconds to wait where the server does not allow it: never at once."""
+        ceiling = min(CEILING_SECONDS, BASE_SECONDS * 2 ** min(self._losses, 10))
+        self._losses += 1
+        return self._random.uniform(ceiling / 2, ceiling)
+
     def after_goodbye(self, frame: Reconnect) -> float:
         """Seconds to wait after a `reconnect` frame.
 

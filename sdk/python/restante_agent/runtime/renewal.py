@@ -5,8 +5,16 @@ from __future__ import annotations
 import logging
 import math
 
-from restante_agent.errors import ApiError, NotFound, RestanteError, StaleClaim, ValidationFailed
+from restante_agent.errors import (
+    ACCESS,
+    ApiError,
+    NotFound,
+    RestanteError,
+    StaleClaim,
+    ValidationFailed,
+)
 from restante_agent.model.settle import Renew, Renewed, Settled, Settlement
+from restante_agent.runtime.access import Access
 from restante_agent.runtime.board import Board
 from restante_agent.runtime.delivery import Delivery, StopReason
 from restante_agent.runtime.script import Script
@@ -27,6 +35,7 @@ class Renewal:
 
     def __init__(self, core: Core, board: Board, *, lease_seconds: int) -> None:
         self._core, self._board, self._lease_seconds = core, board, lease_seconds
+        self._access = Access("renewing leases")
 
     @property
     def read_seconds(self) -> float:
@@ -76,6 +85,8 @@ class Renewal:
             except ValidationFailed:  # one's progress is refused; find out whose
                 for delivery in batch:
                     yield from self._renew(delivery)
+            except ACCESS as error:
+                self._access.refused(error)
             except RestanteError as error:
                 log.warning("renew-failed count=%d error=%s", len(batch), error)
             else:
@@ -98,6 +109,8 @@ class Renewal:
         except ValidationFailed as error:
             log.warning("drop-progress event_id=%s error=%s", event.event_id, error)
             delivery.progress = None
+        except ACCESS as error:
+            self._access.refused(error)
         except RestanteError as error:
             log.warning("renew-failed event_id=%s error=%s", event.event_id, error)
         else:
@@ -124,6 +137,7 @@ class Renewal:
             delivery.stop(StopReason.CANCEL_REQUESTED)
 
     def _renewed(self, delivery: Delivery, since: float, remaining_seconds: float) -> None:
+        self._access.granted()
         with self._board.changed:
             self._board.leases.renewed(delivery, since=since, remaining_seconds=remaining_seconds)
 

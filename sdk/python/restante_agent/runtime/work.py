@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from restante_agent.errors import (
+    ACCESS,
     PASSING,
     ApiError,
     NotFound,
@@ -110,7 +111,7 @@ def work(delivery: Delivery, random: Random) -> Work:
 def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect, Any, End | None]:
     """Until it is done or refused, for as long as the lease is ours; None: done.
 
-    The work is too dear to be lost to a server that is away for a while.
+    The work is too dear to be lost to a server that is away, or to a grant, for a while.
     """
     failures = 0
     while True:
@@ -119,7 +120,7 @@ def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect,
         except (StaleClaim, NotFound):
             delivery.stop(StopReason.LEASE_LOST)
             return End.STALE
-        except PASSING as error:
+        except (*PASSING, *ACCESS) as error:
             named = error.retry_after_seconds if isinstance(error, ApiError) else None
             ceiling = min(PAUSE_CEILING_SECONDS, 2.0**failures)
             wait = named * random.uniform(1.0, 1.25) if named else random.uniform(0.1, ceiling)
