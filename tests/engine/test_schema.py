@@ -96,6 +96,6 @@ def test_a_command_waits_for_its_turn_behind_a_busy_serve(tmp_path: Path) -> Non
             asked = pool.submit(schema.revision, patient)
             with pytest.raises(TimeoutError):
                 asked.result(timeout=0.2)
-        assert asked.result(timeout=10) == schema.newest(MIGRATIONS)
+        assert asked.result(timeout=30) == schema.newest(MIGRATIONS)
     for engine in (busy, patient, hasty):
         engine.dispose()

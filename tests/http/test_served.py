@@ -86,7 +86,7 @@ def test_chunks_limits_and_the_end_of_held_calls(served: tuple[Served, Client]) 
         held = pool.submit(client.post, "/inbox/claim", b'{"wait_seconds":30}')
         wait_until(lambda: is_listening(server), "the call is held")
         os.kill(server.process.pid, signal.SIGTERM)
-        status, answer = held.result(timeout=15)
+        status, answer = held.result(timeout=30)
     assert (status, answer["events"]) == (200, [])
 
 

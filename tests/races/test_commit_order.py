@@ -113,7 +113,7 @@ def test_a_reader_that_polls_throughout_misses_nothing(mail: Mailbox) -> None:
         for outcome in at_once(mail.database, [one(turn * 4 + i) for i in range(4)]):
             published += 0 if isinstance(outcome, ZeroDivisionError) else len(outcome)
     stop.set()
-    reader.join(20)
+    reader.join(30)
     cursor.poll()
     assert not errors
     assert cursor.seen == list(range(1, published + 1))

@@ -34,7 +34,7 @@ class Running:
 
     def stop(self) -> Summary:
         self.agent.stop()
-        self.thread.join(20)
+        self.thread.join(30)
         assert not self.thread.is_alive()
         return self.summary
 
@@ -48,7 +48,7 @@ def running(agent: Agent) -> Iterator[Running]:
     finally:
         run.agent.stop()
         run.agent.stop()
-        run.thread.join(20)
+        run.thread.join(30)
 
 
 def make(

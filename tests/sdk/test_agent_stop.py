@@ -56,10 +56,10 @@ def test_a_stop_lets_the_handler_finish_and_claims_no_more(
 
     def handle(delivery: Delivery) -> None:
         begun.set()
-        go.wait(10)
+        go.wait(30)
 
     with running(make(server, handle, tmp_path)) as run:
-        assert begun.wait(10)
+        assert begun.wait(30)
         run.agent.stop()
         go.set()
         assert run.stop().acked == 1
@@ -76,7 +76,7 @@ def test_a_second_stop_gives_back_what_is_held(server: FakeServer, tmp_path: Pat
         assert delivery.stop_reason is StopReason.SHUTDOWN
 
     with running(make(server, handle, tmp_path, drain_seconds=600)) as run:
-        assert begun.wait(10)
+        assert begun.wait(30)
         run.agent.stop()
         run.stop()
     row = inbox.rows[event_id]
@@ -98,7 +98,7 @@ def test_a_handler_that_will_not_stop_is_left_and_its_lease_given_back(
     agent = make(server, handle, tmp_path, drain_seconds=0.1)
     agent._plan = replace(agent._plan, last_seconds=0.2)
     with running(agent) as run:
-        assert begun.wait(10)
+        assert begun.wait(30)
         run.stop()
         assert inbox.rows[event_id].status == "pending"
         assert inbox.count("/inbox/release") == 1

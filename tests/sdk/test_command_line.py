@@ -226,7 +226,7 @@ def test_sigterm_lets_the_command_finish(cli: Cli, tmp_path: Path) -> None:
     listener.signal(signal.SIGTERM)
     inbox.publish()
     go.touch()
-    assert listener.popen.wait(20) == 0, listener.tail()
+    assert listener.popen.wait(30) == 0, listener.tail()
     assert sorted(inbox.statuses().values()) == ["completed", "pending"]
     assert json.loads(listener.tail(1))["acked"] == 1
 
@@ -240,7 +240,7 @@ def test_two_signals_end_the_command_and_give_the_event_back(cli: Cli, tmp_path:
     wait_until(
         lambda: inbox.rows[event_id].status == "pending" or listener.signal(signal.SIGINT), "back"
     )
-    assert listener.popen.wait(20) == 0, listener.tail()
+    assert listener.popen.wait(30) == 0, listener.tail()
     row = inbox.rows[event_id]
     assert (row.status, row.event["attempts"], row.last_error) == ("pending", 0, None)
 
@@ -280,6 +280,6 @@ def test_follow_prints_events_as_they_come(cli: Cli, tmp_path: Path) -> None:
     inbox.publish({"n": 2})
     wait_until(lambda: log.read_text().count("\n") == 2, "the second")
     tail.signal(signal.SIGINT)
-    assert tail.popen.wait(10) != 0
+    assert tail.popen.wait(30) != 0
     lines = [json.loads(line) for line in log.read_text().splitlines()[:2]]
     assert [line["payload"] for line in lines] == [{"n": 1}, {"n": 2}]

@@ -88,7 +88,7 @@ def test_rings_in_quick_succession_are_one_frame(
     reader.start()
     for head in range(3, 100):
         streams.hub.ring_many([Ring(ME, P, head)])
-    reader.join(5)
+    reader.join(30)
     stream.end(End.SHUTDOWN)
     rest = list(frames)
     assert found[-1] == ring_frame(99) or rest[0] == ring_frame(99)

@@ -36,7 +36,7 @@ class Counting(Service):
 def test_it_runs_again_and_again_until_stopped() -> None:
     service = Counting()
     service.start()
-    assert service.done.wait(5)
+    assert service.done.wait(30)
     service.stop()
     runs = service.runs
     assert service.finished
@@ -50,7 +50,7 @@ def test_a_failed_pass_is_tried_again() -> None:
     told: list[Mapping[str, int]] = []
     service.on_pass = told.append
     service.start()
-    assert service.done.wait(5)
+    assert service.done.wait(30)
     service.stop()
     assert told[0]["runs"] == 3
     assert service.failures == 0
@@ -71,7 +71,7 @@ class Rare(Counting):
 def test_what_is_left_over_is_done_without_a_pause() -> None:
     service = Rare()
     service.start()
-    assert service.done.wait(5)
+    assert service.done.wait(30)
     wait_until(lambda: service.pauses, "the pause after the last of it")
     service.stop()
     assert (service.runs, service.pauses) == (5, 1)
@@ -89,6 +89,6 @@ def test_several_are_started_and_stopped_together() -> None:
     some = Services([Counting(), Counting()])
     assert some.run_once() == {"counting": {"runs": 1, "more": 0}}
     some.start()
-    assert all(service.done.wait(5) for service in some.all if isinstance(service, Counting))
+    assert all(service.done.wait(30) for service in some.all if isinstance(service, Counting))
     some.stop()
     assert all(service.finished for service in some.all if isinstance(service, Counting))

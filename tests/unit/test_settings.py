@@ -189,7 +189,7 @@ def test_a_second_serve_waits_for_the_workers_of_one_that_was_killed(tmp_path: P
         with pytest.raises(TimeoutError):
             waiting.result(timeout=0.2)
         os.close(held)
-        os.close(waiting.result(timeout=10))
+        os.close(waiting.result(timeout=30))
 
 
 def test_every_setting_is_in_the_manual() -> None:

@@ -203,7 +203,7 @@ def test_one_process_of_a_host_maintains_until_it_ends(
     waiting.start()
     assert not waiting._runs
     lock.free()
-    wait_until(lambda: waiting._runs, "the lock to be taken over", timeout_seconds=10)
+    wait_until(lambda: waiting._runs, "the lock to be taken over")
     assert not HostLock(tmp_path / LOCK_FILE).take()
     waiting.stop()
     assert HostLock(tmp_path / LOCK_FILE).take()
