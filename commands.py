@@ -26,6 +26,7 @@ from command_line import (
 )
 from config import load_settings
 from doctor import examine_all
+from egress_commands import egress
 from front_door import look_from_outside
 from restante import __version__
 from restante.audit.actions import Action
@@ -53,6 +54,9 @@ SCOPES = "tenant:events:publish or agent:<project or *>:publish; repeatable. Not
 def main() -> None:
     """Restante: a durable inbox for agents that are not always there."""
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+main.add_command(egress)
 
 
 @main.group()
