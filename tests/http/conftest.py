@@ -6,9 +6,11 @@ What differs between databases is tested in tests/engine; test_everywhere.py run
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from tests.http.world import Caller, World, open_world, verbs
 from tests.support.databases import empty_tables
@@ -46,3 +48,22 @@ def bob(world: World) -> Caller:
 def ci(world: World) -> Caller:
     """A service of acme that publishes everywhere."""
     return world.service("acme", "ci", ["tenant:events:publish"])
+
+
+@pytest.fixture
+def counted(world: World) -> Callable[[], Any]:
+    """Collects the statements of what is done within it."""
+
+    @contextmanager
+    def collect() -> Iterator[list[str]]:
+        seen: list[str] = []
+
+        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+            if not statement.startswith("BEGIN"):
+                seen.append(statement)
+
+        event.listen(world.house.database.engine, "before_cursor_execute", note)
+        yield seen
+        event.remove(world.house.database.engine, "before_cursor_execute", note)
+
+    return collect

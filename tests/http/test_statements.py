@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from tests.http.world import Caller, World, open_world
 from tests.support.databases import TestDatabase
@@ -19,25 +17,6 @@ def world(database: TestDatabase, settings: dict[str, object]) -> Iterator[World
         # what is known of a caller stays known
         one.house.authority._monotonic = lambda: 1000.0
         yield one
-
-
-@pytest.fixture
-def counted(world: World) -> Callable[[], Any]:
-    """Collects the statements of what is done within it."""
-
-    @contextmanager
-    def collect() -> Iterator[list[str]]:
-        seen: list[str] = []
-
-        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
-            if not statement.startswith("BEGIN"):
-                seen.append(statement)
-
-        event.listen(world.house.database.engine, "before_cursor_execute", note)
-        yield seen
-        event.remove(world.house.database.engine, "before_cursor_execute", note)
-
-    return collect
 
 
 @pytest.mark.parametrize("batch", [1, 20])

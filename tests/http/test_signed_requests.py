@@ -1,0 +1,357 @@
+"""Signed calls of the API: what is taken, what is refused and in which order, and what they leave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from werkzeug.test import TestResponse
+
+from restante.audit.actions import Action
+from restante.audit.listing import list_entries
+from restante.storage import incarnation
+from restante.storage.tables.identity import tenant as tenants
+from tests.http.signing import Signer, public_jwk
+from tests.http.world import Caller, World, unknown_id, verbs
+
+CLAIM = b'{"limit": 1}'
+JSON = {"Content-Type": "application/json"}
+AUTHORITY = "inbox.example.com"
+
+
+@pytest.fixture
+def settings() -> dict[str, object]:
+    return {"public_url": f"https://{AUTHORITY}"}
+
+
+@pytest.fixture
+def signer(alice: Caller) -> Signer:
+    """Signs as alice, with a key that was minted for her."""
+    return minted(alice)
+
+
+def minted(caller: Caller) -> Signer:
+    made = caller.post("A/signing-keys", {})
+    assert made.status_code == 201, made.text
+    return Signer(made.json["key_id"], made.json["secret"], AUTHORITY)
+
+
+def signed(
+    caller: Caller,
+    signer: Signer,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    *,
+    sent: dict[str, Any] | None = None,
+    fields: dict[str, str] | None = None,
+    **how: Any,
+) -> TestResponse:
+    """The answer to a signed call; `sent` and `fields` say what is sent otherwise than signed."""
+    made = signer.fields(method, caller.address(path), body, **how)
+    given = {"method": method, "path": path, "data": body, **(sent or {})}
+    headers = {"Host": AUTHORITY, **(JSON if body else {}), **made, **(fields or {})}
+    return caller.call(
+        given["method"],
+        given["path"],
+        data=given["data"],
+        headers={name: value for name, value in headers.items() if value},
+    )
+
+
+def told(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.json["type"].rpartition("/")[2]
+
+
+def require(world: World, *, wanted: bool = True) -> None:
+    """Acme's agents have to sign."""
+    world.house.database.run(
+        lambda s: s.connection().execute(tenants.update().values(require_signatures=wanted))
+    )
+    world.house.authority._states._values.clear()
+
+
+def test_calls_with_a_body_without_one_and_with_a_query(alice: Caller, signer: Signer) -> None:
+    assert signed(alice, signer, "POST", "A/inbox/claim", CLAIM).json["events"] == []
+    assert signed(alice, signer, "GET", "A/inbox").status_code == 200
+    assert signed(alice, signer, "GET", "A/inbox?limit=5&status=open").status_code == 200
+    assert signed(alice, signer, "GET", "A/inbox?").status_code == 200
+    assert signed(alice, signer, "GET", "A/inbox/evt_%2F%41").status_code == 404
+
+
+def test_a_registered_key_signs(alice: Caller) -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    made = alice.post("A/signing-keys", {"public_jwk": public_jwk(key)})
+    mine = Signer(made.json["key_id"], key, AUTHORITY)
+    assert signed(alice, mine, "POST", "A/inbox/claim", CLAIM).status_code == 200
+    alice.call("DELETE", f"A/signing-keys/{mine.key_id}")
+
+
+def test_whether_it_was_signed_is_told_of_an_event(alice: Caller, bob: Caller) -> None:
+    mine = minted(bob)
+    body = b'{"project": "main", "payload": {"type": "t"}}'
+    path = f"/api/v1/agents/{alice.id}/events"
+    assert signed(bob, mine, "POST", path, body).status_code == 201
+    assert bob.call("POST", path, data=body, headers=JSON).status_code == 201
+    events = alice.get("A/inbox").json["events"]
+    assert [e["producer"]["signed"] for e in events] == [True, False]
+
+
+NOW = int(time.time())
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another body": ({"sent": {"data": b'{"limit": 2}'}}, "400 digest-mismatch"),
+    "no body": ({"sent": {"data": b""}}, "400 digest-mismatch"),
+    "another path": ({"sent": {"path": "A/inbox/commit"}}, "401 signature-invalid"),
+    "an escaped path": ({"sent": {"path": "A/inbo%78/claim"}}, "401 signature-invalid"),
+    "another method": ({"sent": {"method": "PUT"}}, "405 method-not-allowed"),
+    "a query": ({"sent": {"path": "A/inbox/claim?x=1"}}, "401 signature-component-missing"),
+    "another host": ({"fields": {"Host": "inbox.example.org"}}, "401 signature-invalid"),
+    "another port": ({"fields": {"Host": f"{AUTHORITY}:8443"}}, "401 signature-invalid"),
+    "a digest of md5": (
+        {"digest": "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:"},
+        "400 digest-unsupported",
+    ),
+    "a short digest": ({"digest": "sha-256=:AAAA:"}, "400 digest-invalid"),
+    "a digest as of old": ({"digest": "SHA-256=47DEQpj8HBSa"}, "400 digest-malformed"),
+    "an item as digest": ({"digest": "sha-256=abc"}, "400 digest-malformed"),
+    "no digest": ({"fields": {"Content-Digest": ""}}, "401 signature-component-invalid"),
+    "no signature": ({"fields": {"Signature": ""}}, "401 signature-malformed"),
+    "no input": ({"fields": {"Signature-Input": ""}}, "401 signature-malformed"),
+    "nonsense": ({"fields": {"Signature": "sig1=:!:"}}, "401 signature-malformed"),
+    "a token for a signature": ({"fields": {"Signature": "sig1=abc"}}, "401 signature-malformed"),
+    "not UTF-8": ({"fields": {"Signature": "sig1=\xff"}}, "401 signature-malformed"),
+    "another label": ({"fields": {"Signature": "sig2=:AAAA:"}}, "401 signature-malformed"),
+    "wrong bytes": ({"fields": {"Signature": "sig1=:AAAA:"}}, "401 signature-invalid"),
+    "a parameter twice": ({"more": ";created=1"}, "401 signature-malformed"),
+    "two": (
+        {
+            "fields": {
+                "Signature-Input": 'a=();keyid="k", b=();keyid="k"',
+                "Signature": "a=:AAAA:, b=:AAAA:",
+            }
+        },
+        "401 signature-ambiguous",
+    ),
+    "no method": (
+        {"components": ("@authority", "@path", "content-digest")},
+        "401 signature-component-missing",
+    ),
+    "nothing": ({"components": ()}, "401 signature-component-missing"),
+    "no such component": (
+        {"components": ("@method", "@authority", "@path", "content-digest", "@nope")},
+        "401 signature-component-invalid",
+    ),
+    "a component twice": (
+        {"components": ("@method", "@authority", "@path", "content-digest", "@path")},
+        "401 signature-component-invalid",
+    ),
+    "a field that is not there": (
+        {"components": ("@method", "@authority", "@path", "content-digest", "x-none")},
+        "401 signature-component-invalid",
+    ),
+    "a short nonce": ({"nonce": "n" * 15}, "401 signature-nonce-invalid"),
+    "a long nonce": ({"nonce": "n" * 129}, "401 signature-nonce-invalid"),
+    "expired": ({"created": NOW - 1000}, "401 signature-expired"),
+    "of the future": ({"created": NOW + 1000}, "401 signature-not-yet-valid"),
+    "a long window": ({"length": 301}, "401 signature-window-too-long"),
+    "an empty window": ({"length": 0}, "401 signature-window-invalid"),
+    "another algorithm": ({"more": ';alg="ed25519"'}, "401 signature-alg-mismatch"),
+    "no algorithm": ({"more": ';alg="none"'}, "401 signature-alg-mismatch"),
+    "the algorithm as a token": ({"more": ";alg=none"}, "401 signature-malformed"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_is_refused(alice: Caller, bob: Caller, signer: Signer, why: str) -> None:
+    how, expected = REFUSED[why]
+    bob.publish(alice)
+    answer = signed(alice, signer, "POST", "A/inbox/claim", CLAIM, **how)
+    assert "{} {}".format(*told(answer)) == expected
+    if " signature-" in expected:
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+        assert "error=" not in answer.headers["WWW-Authenticate"]
+        wanted = answer.headers["Accept-Signature"]
+        assert all(f'"{n}"' in wanted for n in ("@method", "@authority", "@path", "content-digest"))
+    assert "sha-256" not in answer.text.replace("send sha-256 or", "")
+    assert alice.get("A/inbox").json["events"][0]["status"] == "pending"
+
+
+def test_the_host_may_be_written_otherwise(alice: Caller, signer: Signer) -> None:
+    for host in ("Inbox.Example.COM", f"{AUTHORITY}:443"):
+        answer = signed(alice, signer, "POST", "A/inbox/claim", CLAIM, fields={"Host": host})
+        assert answer.status_code == 200
+
+
+def test_more_may_be_covered_and_the_order_is_free(alice: Caller, signer: Signer) -> None:
+    components = (
+        "content-type",
+        "content-digest",
+        "@path",
+        "@authority",
+        "authorization",
+        "@method",
+    )
+    extra = {"content-type": "application/json", "authorization": f"Bearer {alice.token}"}
+    how: dict[str, Any] = {"components": components, "extra": extra, "more": ';tag="t";x=1'}
+    answer = signed(alice, signer, "POST", "A/inbox/claim", CLAIM, **how)
+    assert answer.status_code == 200
+    other = signed(
+        alice, signer, "POST", "A/inbox/claim", CLAIM, fields={"Content-Type": "text/plain"}, **how
+    )
+    assert told(other) == (401, "signature-invalid")
+
+
+def test_a_nonce_is_good_once_for_its_key_whatever_was_asked(
+    alice: Caller, bob: Caller, signer: Signer
+) -> None:
+    nonce = "the-same-nonce-again"
+    assert signed(alice, signer, "GET", "A/inbox/stats", nonce=nonce).status_code == 200
+    again = signed(alice, signer, "POST", "A/inbox/claim", CLAIM, nonce=nonce)
+    assert told(again) == (401, "signature-nonce-replayed")
+    assert signed(alice, minted(alice), "GET", "A/inbox/stats", nonce=nonce).status_code == 200
+    assert signed(bob, minted(bob), "GET", "A/inbox/stats", nonce=nonce).status_code == 200
+
+
+def test_a_refused_signature_uses_up_no_nonce(alice: Caller, signer: Signer) -> None:
+    nonce = "to-be-used-in-a-moment"
+    forged = {"fields": {"Signature": "sig1=:AAAA:"}}
+    refused = signed(alice, signer, "GET", "A/inbox/stats", nonce=nonce, **forged)
+    assert told(refused) == (401, "signature-invalid")
+    swapped = signed(
+        alice, signer, "POST", "A/inbox/claim", CLAIM, nonce=nonce, sent={"data": b"{}"}
+    )
+    assert told(swapped) == (400, "digest-mismatch")
+    assert signed(alice, signer, "GET", "A/inbox/stats", nonce=nonce).status_code == 200
+
+
+def test_a_nonce_is_used_up_by_a_call_that_fails_too(alice: Caller, signer: Signer) -> None:
+    nonce = "of-a-call-that-is-422"
+    first = signed(alice, signer, "POST", "A/inbox/claim", b'{"limit": 0}', nonce=nonce)
+    assert first.status_code == 422
+    second = signed(alice, signer, "POST", "A/inbox/claim", CLAIM, nonce=nonce)
+    assert told(second) == (401, "signature-nonce-replayed")
+
+
+def test_keys_of_others_are_unknown_ones(
+    world: World, alice: Caller, bob: Caller, ci: Caller, signer: Signer
+) -> None:
+    world.tenant("rival", "main")
+    foreign = minted(world.agent("rival", "alice", verbs("main")))
+    absent = Signer(unknown_id("key"), "x" * 43, AUTHORITY)
+    no_id = Signer("nonsense", "x" * 43, AUTHORITY)
+    answers = [
+        signed(alice, one, "GET", "A/inbox/stats") for one in (minted(bob), foreign, absent, no_id)
+    ]
+    answers.append(signed(ci, signer, "GET", "/api/v1/events?correlation_id=x"))
+    for answer in answers:
+        assert told(answer) == (401, "signature-unknown-key")
+        assert answer.json["detail"] == answers[0].json["detail"]
+
+
+def test_the_order_of_the_checks(world: World, alice: Caller, signer: Signer) -> None:
+    """Bearer, fields, key, signature, digest, nonce, scope: two faults, and the first is told."""
+
+    def ask(method: str = "GET", path: str = "A/inbox/stats", **how: Any) -> str:
+        return told(signed(alice, signer, method, path, **how))[1]
+
+    wrong_token = {"fields": {"Authorization": "Bearer nonsense", "Signature": "x"}}
+    assert ask(**wrong_token) == "unauthenticated"
+    unknown = Signer(unknown_id("key"), "x", AUTHORITY)
+    late = signed(alice, unknown, "GET", "A/inbox/stats", created=NOW - 1000)
+    assert told(late)[1] == "signature-expired"
+    forged = {"Signature": "sig1=:AAAA:"}
+    unknown_and_forged = signed(alice, unknown, "GET", "A/inbox/stats", fields=forged)
+    assert told(unknown_and_forged)[1] == "signature-unknown-key"
+    assert ask(fields=forged, sent={"data": b"x"}) == "signature-invalid"
+    signed(alice, signer, "GET", "A/inbox/stats", nonce="a-nonce-to-be-replayed")
+    assert ask(nonce="a-nonce-to-be-replayed", sent={"data": b"x"}) == "digest-mismatch"
+    other = f"/api/v1/agents/{unknown_id('agt')}/inbox"
+    assert ask(path=other, nonce="a-nonce-to-be-replayed") == "signature-nonce-replayed"
+    assert ask(path=other) == "not-found"
+    assert ask(path=other, fields=forged) == "signature-invalid"
+
+
+def test_a_key_ends_with_its_credential_and_by_itself(
+    world: World, alice: Caller, signer: Signer
+) -> None:
+    clock = [0.0]
+    world.house.signers._monotonic = lambda: clock[0]
+    assert signed(alice, signer, "GET", "A/inbox/stats").status_code == 200
+    signed(alice, signer, "DELETE", f"A/signing-keys/{signer.key_id}")
+    clock[0] += 0.6
+    gone = signed(alice, signer, "GET", "A/inbox/stats")
+    assert told(gone) == (401, "signature-unknown-key")
+
+
+def test_what_a_tenant_that_wants_signatures_refuses(
+    world: World, alice: Caller, ci: Caller, signer: Signer
+) -> None:
+    require(world)
+    for method, path in (("POST", "A/inbox/claim"), ("DELETE", f"A/signing-keys/{signer.key_id}")):
+        answer = alice.call(method, path, data=CLAIM, headers=JSON)
+        assert told(answer) == (401, "signature-missing")
+        assert "content-digest" in answer.headers["Accept-Signature"]
+    absent = f"/api/v1/agents/{unknown_id('agt')}/inbox/claim"
+    assert told(alice.post(absent, {})) == (401, "signature-missing")
+    # reading needs none, a service needs none, and the first key could not be made otherwise
+    assert alice.get("A/inbox").status_code == 200
+    sent = {"recipients": [alice.id], "project": "main", "payload": {"type": "t"}}
+    assert ci.post("events", sent).status_code == 201
+    assert alice.post("A/signing-keys", {}).status_code == 201
+    assert len(signed(alice, signer, "POST", "A/inbox/claim", CLAIM).json["events"]) == 1
+
+
+def test_a_signature_is_verified_where_none_is_wanted(alice: Caller, signer: Signer) -> None:
+    forged = {"fields": {"Signature": "sig1=:AAAA:"}}
+    answer = signed(alice, signer, "POST", "A/signing-keys", b"{}", **forged)
+    assert told(answer) == (401, "signature-invalid")
+    stream = signed(alice, signer, "GET", "A/subscribe", **forged)
+    assert told(stream) == (401, "signature-invalid")
+    assert signed(alice, signer, "HEAD", "A/subscribe").status_code == 200
+
+
+def test_a_refusal_is_one_entry_of_the_audit(world: World, alice: Caller, signer: Signer) -> None:
+    signed(alice, signer, "GET", "A/inbox/stats", fields={"Signature": "sig1=:AAAA:"})
+    page = world.house.database.run(
+        lambda s: list_entries(s, world.tenants["acme"], limit=10, action=Action.SIGNATURE_REFUSE)
+    )
+    (entry,) = page.entries
+    assert (entry.actor_id, entry.outcome, entry.reason) == (
+        alice.id,
+        "refused",
+        "SignatureInvalid",
+    )
+
+
+def test_signed_calls_cost_one_look_and_one_nonce(
+    alice: Caller, signer: Signer, counted: Callable[[], Any], world: World
+) -> None:
+    stopped = time.monotonic()
+    for one in (world.house.authority, world.house.signers):
+        one._monotonic = lambda: stopped
+    with counted() as first:
+        assert signed(alice, signer, "GET", "A/inbox/stats").status_code == 200
+    assert sum("FROM signing_key" in statement for statement in first) == 1
+    with counted() as plain:
+        assert alice.get("A/inbox/stats").status_code == 200
+    with counted() as own:
+        assert signed(alice, signer, "GET", "A/inbox/stats").status_code == 200
+    assert plain
+    assert len(own) == len(plain) + 1
+    assert sum("signature_nonce" in statement for statement in own) == 1
+
+
+def test_after_a_restored_backup_what_was_signed_before_is_used_up(
+    world: World, alice: Caller, signer: Signer
+) -> None:
+    """The nonces of the lost time are not known: any of them may have been used."""
+    assert signed(alice, signer, "GET", "A/inbox/stats", created=NOW - 10).status_code == 200
+    world.house.database.run(incarnation.begin)
+    world.house.signers._held.clear()
+    before = signed(alice, signer, "GET", "A/inbox/stats", created=NOW - 10)
+    assert told(before) == (401, "signature-nonce-replayed")
+    after = signed(alice, signer, "GET", "A/inbox/stats", created=int(time.time()) + 2)
+    assert after.status_code == 200
