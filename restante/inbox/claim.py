@@ -118,7 +118,7 @@ def _answer(
     claimable = 0 if seen.paused else seen.claimable(taken=len(events))
     return Claimed(
         events=events,
-        claim_id=claim_id.text,
+        claim_id=claim_id.text if events or spent else claim_id.unused,
         claimable=claimable,
         next_poll_ms=seen.next_poll_ms(claimable),
         reason=reason,

@@ -1,8 +1,8 @@
 """A claim's own name: repeating it gives back what it took and claims nothing.
 
 A caller's claim_id is recorded with the claim (unique, so of two first calls one claims and the
-other repeats it). Where he gives none the server makes one, starting with `clm_`, that needs no
-record: whatever looks like one is a repeat.
+other repeats it). Where he gives none the server makes one that needs no record: it ends in a check
+of itself, which no name of a caller's has by chance, and is given out whole only with events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import ColumnElement, LargeBinary, cast, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -27,7 +27,8 @@ from restante.storage.tables.keys import claim_record
 from restante.storage.transaction import Repeat
 
 _OURS = "clm_"
-_IS_OURS = re.compile(_OURS + "[0-9a-f]{32}")
+_IS_OURS = re.compile(_OURS + "[0-9a-f]{40}")
+_CHECK = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,37 @@ class ClaimId:
     @classmethod
     def of(cls, text: str | None, consumer: str | None) -> ClaimId:
         """That of the caller, or a new one."""
-        text = text or _OURS + new_id().hex()
+        if not text:
+            text = _OURS + new_id().hex()
+            text += _check(text)
         name = f"{consumer or ''}\0{text}"
         return cls(text, hashlib.sha256(name.encode()).digest()[:16])
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the server made it."""
+        return _IS_OURS.fullmatch(self.text) is not None and self.text.endswith(
+            _check(self.text[:-_CHECK])
+        )
+
+    @property
+    def unused(self) -> str:
+        """What is given out where nothing was taken: whoever sends it claims for the first time."""
+        return self.text[:-_CHECK] if self.is_ours else self.text
+
+
+def _check(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_CHECK]
+
+
+def held_by(consumer: str) -> ColumnElement[bool]:
+    """The events that a consumer of this very name holds: MySQL's text lets spaces at the end pass."""
+    return cast(agent_inbox.c.consumer, LargeBinary) == consumer.encode()
 
 
 def is_known(session: Session, recipient_id: bytes, claim_id: ClaimId) -> bool:
     """Tell whether a claim of this name has taken something."""
-    if _IS_OURS.fullmatch(claim_id.text):
+    if claim_id.is_ours:
         return True
     found = session.connection().execute(
         select(claim_record.c.created_at).where(
@@ -105,7 +129,7 @@ def live_events(
     if claim_ref is not None:
         statement = statement.where(agent_inbox.c.claim_ref == claim_ref)
     if consumer is not None:
-        statement = statement.where(agent_inbox.c.consumer == consumer)
+        statement = statement.where(held_by(consumer))
     return [
         claimed_json(
             row,

@@ -16,6 +16,7 @@ from restante.errors import RestanteError, StaleClaim
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox import ack, release, renew
+from restante.inbox.claim_id import held_by
 from restante.inbox.fencing import hold, refusal
 from restante.inbox.lifecycle import Gate
 from restante.inbox.orders import Ack, Answer, Order, Reject, Release, Renew
@@ -79,7 +80,7 @@ def release_consumer(session: Session, agent: Principal, consumer: str) -> int:
             agent_inbox.c.recipient_id == agent.id,
             agent_inbox.c.project_id.in_(projects),
             agent_inbox.c.gate == Gate.CLAIMED.value,
-            agent_inbox.c.consumer == consumer,
+            held_by(consumer),
         )
     )
     orders = [Release(row.event_id, row.claim_generation) for row in rows]

@@ -66,8 +66,18 @@ def test_the_servers_own_name_is_a_repeat_too(mail: Mailbox) -> None:
 
 
 def test_a_callers_name_may_look_like_ours(mail: Mailbox) -> None:
+    for name in ("clm_of-my-own-making", f"clm_{'0f' * 16}", f"clm_{'0f' * 20}"):
+        mail.publish()
+        (taken,) = mail.take(limit=1, claim_id=name)
+        assert [e.id for e in mail.take(claim_id=name)] == [taken.id]
+
+
+def test_the_servers_own_name_of_an_empty_answer_is_a_first_call(mail: Mailbox) -> None:
+    name = mail.claim().claim_id
     mail.publish()
-    assert len(mail.take(claim_id="clm_of-my-own-making")) == 1
+    claimed = mail.claim(claim_id=name)
+    assert (len(claimed.events), claimed.spent, claimed.claim_id) == (1, False, name)
+    assert len(mail.take(claim_id=name)) == 1
 
 
 def test_a_repeat_is_answered_while_paused_or_full(mail: Mailbox) -> None:

@@ -217,6 +217,15 @@ def test_one_consumer_gives_back_all_it_holds(mail: Mailbox, tenant: Tenant) -> 
         assert mail.run(lambda s: release_consumer(s, mail.agent, "a")) == 0
 
 
+def test_a_consumers_name_is_compared_exactly(mail: Mailbox) -> None:
+    names = ("a", "A", "a ", " a", "á")
+    mail.publish_many(mail.publication() for _ in names)
+    held = {name: mail.take_one(consumer=name).id for name in names}
+    for name in names:
+        with only_changing(mail.database, held[name]):
+            assert mail.run(lambda s, name=name: release_consumer(s, mail.agent, name)) == 1
+
+
 def test_the_timeline_keeps_the_last_fifty(mail: Mailbox) -> None:
     event = mail.publish().event_id
     for _ in range(53):
