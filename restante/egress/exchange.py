@@ -86,6 +86,7 @@ def _begin(stream: Stream, method: str) -> HTTPResponse:
         answer.begin()
         if answer.status >= 200:
             return answer
+        answer.fp = None  # type: ignore[assignment]  # else it closes the stream when it goes
     raise CallFailed(Cause.PROTOCOL, "interim answers without end")
 
 
