@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.architecture.sources import ROOT, calls, files, imports, name, names_used, tree
 
 ENGINE = files(".py", "restante")
@@ -71,18 +69,6 @@ def test_blueprints_open_no_transaction_by_hand() -> None:
         for path in files(".py", "blueprints")
         for called, line in calls(tree(path))
         if called.endswith(words[:-1]) or called == words[-1]
-    ]
-    assert not wrong
-
-
-@pytest.mark.parametrize("client", ["urllib.request", "http.client", "smtplib", "ftplib"])
-def test_only_the_egress_room_has_an_http_client(client: str) -> None:
-    wrong = [
-        f"{name(path)}:{line}"
-        for path in SERVER
-        if not name(path).startswith("restante/egress/")
-        for module, line in imports(tree(path))
-        if module == client or module.startswith(f"{client}.")
     ]
     assert not wrong
 
