@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from threading import Semaphore
+from time import monotonic
 from typing import Any
 
 from restante.egress.refusal import CallFailed, Cause
@@ -36,6 +37,7 @@ class PooledResolver:
 
     def __call__(self, host: str, port: int, seconds: float) -> Sequence[str]:
         """The addresses of a host, IPv4 and IPv6; raises CallFailed."""
+        end = monotonic() + seconds
         if not self._places.acquire(timeout=seconds):
             raise CallFailed(Cause.LOOKUP, "every lookup of this process hangs")
         try:
@@ -47,7 +49,7 @@ class PooledResolver:
             raise
         future.add_done_callback(lambda _: self._places.release())
         try:
-            rows = future.result(timeout=seconds)
+            rows = future.result(timeout=max(0.0, end - monotonic()))
         except TimeoutError:
             raise CallFailed(Cause.LOOKUP, f"no answer about {host} in {seconds:.1f} s") from None
         except (OSError, UnicodeError) as error:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from restante.egress.client import Answer
 from restante.egress.policy import Purpose
@@ -165,6 +168,26 @@ def test_what_is_no_answer(raw: bytes) -> None:
     with pytest.raises(CallFailed) as failed:
         answer(raw)
     assert failed.value.cause is Cause.PROTOCOL
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *(b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 \r\n\r\n", b"HTTP/1.0 204\r\n", b"\r\n"),
+                *(b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"5\r\n", b"-1\r\n"),
+                *(b"0\r\n", b"\n", b"ffffffffffffffff\r\n", b": x\r\n", b" folded\r\n", b"abcde"),
+            ]
+        )
+        | st.binary(max_size=5),
+        max_size=12,
+    ).map(b"".join)
+)
+def test_whatever_comes_is_an_answer_or_none(raw: bytes) -> None:
+    with suppress(CallFailed):
+        got = answer(raw)
+        assert 200 <= got.status <= 999
+        assert len(got.body) <= 4096
 
 
 def test_the_line_is_closed_whatever_comes() -> None:
