@@ -22,6 +22,7 @@ MOST_ERRORS = 100
 _CONTENT = "restante.content"
 _JSON = re.compile(r'application/json(\s*;\s*charset="?utf-?8"?)?\s*;?\s*', re.IGNORECASE)
 _KEY = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
+_COUNTED = re.compile(r" after validation, not (?:\d+|more)$")
 _TRACEPARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 )
@@ -179,6 +180,7 @@ def _faults(error: ValidationError, root: str | None) -> list[dict[str, str]]:
 
 def _told(message: str) -> str:
     text = message.removeprefix("Value error, ").replace("Input should ", "must ")
+    text = _COUNTED.sub("", text)
     return (
         text.replace("String should ", "must ")
         .replace("List should ", "must ")

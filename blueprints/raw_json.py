@@ -56,7 +56,7 @@ class Raw:
 
 
 def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
-    """The object that `text` is, its members named in `raw` as Raw, on every level of the envelope.
+    """The object that `text` is, its members named in `raw` as Raw or None, wherever in the envelope.
 
     Raises NoObject.
     """
@@ -94,7 +94,8 @@ class _Walk:
             if name in raw:
                 start = member.start(2) if scalar is not None else at
                 at = at if scalar is not None else self.skip(at)
-                value[name] = Raw(text[start:at], value[name])
+                if value[name] is not None:  # null says what absence says, as for any member
+                    value[name] = Raw(text[start:at], value[name])
             elif scalar is None:
                 at = self.value(at, value[name], depth)
         if len(names) > len(value):

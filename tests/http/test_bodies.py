@@ -182,6 +182,26 @@ def test_publications_out_of_place_are_422(
     assert alice.get("A/inbox/stats").json["head"] == 0
 
 
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        ("renew", {"lease_seconds": None, "progress": None}),
+        ("release", {"delay_seconds": None, "error": None}),
+        ("ack", {"result": None}),
+    ],
+)
+def test_a_member_that_may_be_left_out_may_be_null(
+    alice: Caller, verb: str, body: dict[str, Any]
+) -> None:
+    answer = alice.post(f"A/inbox/evt_{'0' * 32}/{verb}", {"claim_generation": 1, **body})
+    assert answer.status_code == 404, answer.text  # read, and no such event
+
+
+def test_faults_are_told_in_our_words(alice: Caller) -> None:
+    (fault,) = alice.post("A/inbox/claim", {"projects": []}).json["errors"]
+    assert fault["detail"] == "must have at least 1 item"
+
+
 def test_the_agents_own_address_takes_no_recipients(alice: Caller) -> None:
     assert pointers(alice.post("A/events", publication(alice))) == ["/recipients"]
 
