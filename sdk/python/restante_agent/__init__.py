@@ -58,6 +58,7 @@ from restante_agent.runtime.delivery import Delivery, Stopped, StopReason
 from restante_agent.runtime.outcome import AttemptFailed
 from restante_agent.version import __version__
 from restante_agent.wire.retry import NO_RETRY, RetryPolicy
+from restante_agent.wire.signature import SigningKey
 
 __all__ = [
     "NO_RETRY",
@@ -118,6 +119,7 @@ __all__ = [
     "ServerFailure",
     "Settled",
     "Settlement",
+    "SigningKey",
     "StaleClaim",
     "State",
     "Stats",

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any, Self, TypeVar
 
@@ -14,14 +15,16 @@ import httpx2
 
 from restante_agent import settings
 from restante_agent.doorbell_stream import AsyncDoorbellStream
-from restante_agent.errors import UnexpectedAnswer
-from restante_agent.transport import LIMITS, lost, lower, timeout_of
+from restante_agent.errors import Conflict, UnexpectedAnswer
+from restante_agent.transport import LIMITS, lost, lower, signed, timeout_of
 from restante_agent.wire import inbox_calls, publish_calls, settle_calls
 from restante_agent.wire.bind import awaiting
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
 from restante_agent.wire.retry import RetryPolicy
-from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send
+from restante_agent.wire.signature import Pen, SigningKey
+from restante_agent.wire.signing import Minted, minted_from
+from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send, Sign
 
 T = TypeVar("T")
 
@@ -37,11 +40,14 @@ class AsyncClient:
         *,
         scope: str | None = None,
         agent_id: str | None = None,
+        sign: bool | SigningKey | None = None,
+        state_dir: Path | None = None,
         retry: RetryPolicy | None = None,
         read_seconds: float = 15.0,
         transport: httpx2.AsyncBaseTransport | None = None,
         random: Random | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self.core: Core = settings.core_for(
@@ -50,13 +56,15 @@ class AsyncClient:
             client_secret,
             scope=scope,
             agent_id=agent_id,
+            sign=sign,
             retry=retry,
             read_seconds=read_seconds,
             random=random,
         )
         self._http = httpx2.AsyncClient(transport=transport, limits=LIMITS, follow_redirects=False)
-        self._monotonic, self._sleep = monotonic, sleep
-        self._token_lock = anyio.Lock()
+        self._monotonic, self._sleep, self._wall = monotonic, sleep, wall
+        self._keys = settings.signing_file(self.core, state_dir)
+        self._token_lock, self._key_lock = anyio.Lock(), anyio.Lock()
 
     @classmethod
     def from_environment(cls, **options: Any) -> AsyncClient:
@@ -159,6 +167,8 @@ class AsyncClient:
                     reply = None
                 case Authorize():
                     reply = await self._token(step)
+                case Sign():
+                    reply = await self._pen(step)
 
     async def _token(self, step: Authorize) -> str:
         value = self.core.current(step, self._monotonic())
@@ -169,6 +179,33 @@ class AsyncClient:
                     value = (await self._drive(self.core.obtain(step.scope))).value
         return value
 
+    async def _pen(self, step: Sign) -> Pen | None:
+        signing, now = self.core.shared.signing, self._wall()
+        pen = signing.pen(now, step.rejected)
+        if pen is None:
+            async with self._key_lock:
+                pen = signing.take(self._kept_key(), now, step.rejected)
+                if pen is None:
+                    pen = await self._mint(now, step.rejected)
+        return pen
+
+    async def _mint(self, now: float, rejected: str | None) -> Pen | None:
+        signing = self.core.shared.signing
+        try:
+            signing.minted = minted_from(await self._drive(self.core.mint()), now)
+        except Conflict:
+            # the agent's other processes have made all the keys there may be: one may be kept now
+            pen = signing.take(self._kept_key(), now, rejected)
+            if pen is None:
+                raise
+            return pen
+        if self._keys is not None:
+            self._keys.write(signing.minted)
+        return signing.pen(now, None)
+
+    def _kept_key(self) -> Minted | None:
+        return None if self._keys is None else self._keys.read()
+
     async def _send(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
         request = self._http.build_request(
             step.method,
@@ -177,6 +214,7 @@ class AsyncClient:
             content=step.content,
             timeout=timeout_of(step),
         )
+        signed(request, step)
         sent_at = self._monotonic()
         try:
             response = await self._http.send(request, stream=step.stream)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from threading import Lock
 from typing import Any, Self, TypeVar
@@ -14,14 +15,16 @@ import httpx2
 
 from restante_agent import settings
 from restante_agent.doorbell_stream import DoorbellStream
-from restante_agent.errors import UnexpectedAnswer
-from restante_agent.transport import LIMITS, lost, lower, timeout_of
+from restante_agent.errors import Conflict, UnexpectedAnswer
+from restante_agent.transport import LIMITS, lost, lower, signed, timeout_of
 from restante_agent.wire import inbox_calls, publish_calls, settle_calls
 from restante_agent.wire.bind import blocking
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
 from restante_agent.wire.retry import RetryPolicy
-from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send
+from restante_agent.wire.signature import Pen, SigningKey
+from restante_agent.wire.signing import Minted, minted_from
+from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send, Sign
 
 T = TypeVar("T")
 
@@ -43,11 +46,14 @@ class Client:
         *,
         scope: str | None = None,
         agent_id: str | None = None,
+        sign: bool | SigningKey | None = None,
+        state_dir: Path | None = None,
         retry: RetryPolicy | None = None,
         read_seconds: float = 15.0,
         transport: httpx2.BaseTransport | None = None,
         random: Random | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.core: Core = settings.core_for(
@@ -56,13 +62,15 @@ class Client:
             client_secret,
             scope=scope,
             agent_id=agent_id,
+            sign=sign,
             retry=retry,
             read_seconds=read_seconds,
             random=random,
         )
         self._http = httpx2.Client(transport=transport, limits=LIMITS, follow_redirects=False)
-        self._monotonic, self._sleep = monotonic, sleep
-        self._token_lock = Lock()
+        self._monotonic, self._sleep, self._wall = monotonic, sleep, wall
+        self._keys = settings.signing_file(self.core, state_dir)
+        self._token_lock, self._key_lock = Lock(), Lock()
 
     @classmethod
     def from_environment(cls, **options: Any) -> Client:
@@ -168,6 +176,8 @@ class Client:
                     reply = None
                 case Authorize():
                     reply = self._token(step)
+                case Sign():
+                    reply = self._pen(step)
 
     def _token(self, step: Authorize) -> str:
         value = self.core.current(step, self._monotonic())
@@ -178,6 +188,33 @@ class Client:
                     value = self._drive(self.core.obtain(step.scope)).value
         return value
 
+    def _pen(self, step: Sign) -> Pen | None:
+        signing, now = self.core.shared.signing, self._wall()
+        pen = signing.pen(now, step.rejected)
+        if pen is None:
+            with self._key_lock:
+                pen = signing.take(self._kept_key(), now, step.rejected)
+                if pen is None:
+                    pen = self._mint(now, step.rejected)
+        return pen
+
+    def _mint(self, now: float, rejected: str | None) -> Pen | None:
+        signing = self.core.shared.signing
+        try:
+            signing.minted = minted_from(self._drive(self.core.mint()), now)
+        except Conflict:
+            # the agent's other processes have made all the keys there may be: one may be kept now
+            pen = signing.take(self._kept_key(), now, rejected)
+            if pen is None:
+                raise
+            return pen
+        if self._keys is not None:
+            self._keys.write(signing.minted)
+        return signing.pen(now, None)
+
+    def _kept_key(self) -> Minted | None:
+        return None if self._keys is None else self._keys.read()
+
     def _send(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
         request = self._http.build_request(
             step.method,
@@ -186,6 +223,7 @@ class Client:
             content=step.content,
             timeout=timeout_of(step),
         )
+        signed(request, step)
         sent_at = self._monotonic()
         try:
             response = self._http.send(request, stream=step.stream)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
 from restante_agent.errors import ConfigurationError
+from restante_agent.runtime.places import state_directory
+from restante_agent.signing_file import SigningFile
 from restante_agent.wire.core import Core, Shared
 from restante_agent.wire.retry import RetryPolicy
+from restante_agent.wire.signature import SigningKey
+from restante_agent.wire.signing import Signing
 from restante_agent.wire.token import ClientCredentials
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -22,15 +27,20 @@ def core_for(
     *,
     scope: str | None = None,
     agent_id: str | None = None,
+    sign: bool | SigningKey | None = None,
     retry: RetryPolicy | None = None,
     read_seconds: float = 15.0,
     random: Random | None = None,
 ) -> Core:
-    """Validated settings. An agent's `client_id` is its agent id, so `agent_id` follows from it."""
+    """Validated settings. An agent's `client_id` is its agent id, so `agent_id` follows from it.
+
+    `sign` None: when the server asks for it; True: always, by minted keys; a key: always, by that.
+    """
     if not client_id or not client_secret:
         raise ConfigurationError("client_id and client_secret must not be empty")
     if agent_id is None and client_id.startswith("agt_"):
         agent_id = client_id
+    signing = Signing(True, sign) if isinstance(sign, SigningKey) else Signing(sign)
     return Core(
         base_url=checked_url(base_url),
         credentials=ClientCredentials(client_id, client_secret, scope),
@@ -38,8 +48,20 @@ def core_for(
         retry=retry or RetryPolicy(),
         read_seconds=read_seconds,
         random=random or Random(),  # noqa: S311 - spreads waits, guards nothing
-        shared=Shared(),
+        shared=Shared(signing=signing),
     )
+
+
+def signing_file(core: Core, state_dir: Path | None) -> SigningFile | None:
+    """Where a minted key is kept, of an agent whose client may mint; a key there is used at once."""
+    signing = core.shared.signing
+    if not core.is_agent or signing.own is not None or signing.wanted is False:
+        return None
+    folder = state_directory(core.base_url, core.credentials.client_id, state_dir)
+    kept = SigningFile(folder / "signing-key.json")
+    if signing.wanted is None and kept.path.exists():
+        signing.wanted = True
+    return kept
 
 
 def checked_url(url: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import httpx2
 
 from restante_agent.errors import TimedOut, Unreachable
+from restante_agent.wire.signature import signature_fields
 from restante_agent.wire.step import Send
 
 CONNECT_SECONDS = 5.0
@@ -25,6 +26,20 @@ def timeout_of(send: Send) -> httpx2.Timeout:
     return httpx2.Timeout(
         connect=CONNECT_SECONDS, read=send.read_seconds, write=15.0, pool=POOL_SECONDS
     )
+
+
+def signed(request: httpx2.Request, send: Send) -> httpx2.Request:
+    """The request with the fields of its signature, which is of what httpx2 sends."""
+    if send.pen is not None:
+        fields = signature_fields(
+            send.pen,
+            request.method,
+            request.url.raw_path.decode("ascii"),
+            authority=request.headers["host"].lower(),
+            content=send.content or b"",
+        )
+        request.headers.update(fields)
+    return request
 
 
 def lower(headers: httpx2.Headers) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ class Connection:
             raise ConfigurationError("set RESTANTE_URL or give --url, like http://127.0.0.1:8000")
         if not self.client_id:
             raise ConfigurationError("set RESTANTE_CLIENT_ID or give --client-id, like agt_…")
-        return Client(self.url, self.client_id, self._secret(), **options)
+        return Client(self.url, self.client_id, self._secret(), state_dir=self.state_dir, **options)
 
     def _secret(self) -> str:
         if self.secret_file is not None:

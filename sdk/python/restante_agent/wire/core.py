@@ -23,7 +23,19 @@ from restante_agent.errors import (
 from restante_agent.problem import error_of
 from restante_agent.version import __version__
 from restante_agent.wire.retry import RetryPolicy
-from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Request, Send
+from restante_agent.wire.signature import Pen
+from restante_agent.wire.signing import KEYS_PATH, Signing
+from restante_agent.wire.step import (
+    Answer,
+    Authorize,
+    Exchange,
+    Lost,
+    Pause,
+    Reply,
+    Request,
+    Send,
+    Sign,
+)
 from restante_agent.wire.token import (
     TOKEN_PATH,
     ClientCredentials,
@@ -42,6 +54,7 @@ class Shared:
     """What all views of one client have in common: tokens, the server's version."""
 
     tokens: dict[str | None, Token] = field(default_factory=dict)
+    signing: Signing = field(default_factory=Signing)
     server_version: str | None = None
 
 
@@ -79,8 +92,12 @@ class Core:
         """The answer to `request` (below 400); else the typed error of the last try."""
         url, headers, content = self._prepare(request)
         attempt, waited, rejected, retried = 0, 0.0, None, False
+        signing, bad_key, mended = self.shared.signing, None, 0
         while True:
             token = yield Authorize(self._token_scope(request), rejected)
+            pen = (yield Sign(bad_key)) if signing.wanted and self.is_agent else None
+            if pen is not None and not isinstance(pen, Pen):
+                raise TypeError(f"a driver replies to Sign with Pen, not {pen!r}")
             reply = yield Send(
                 method=request.method,
                 url=url,
@@ -88,6 +105,7 @@ class Core:
                 content=content,
                 read_seconds=self.read_seconds + request.hold_seconds,
                 stream=request.stream,
+                pen=pen,
             )
             error: RestanteError
             if isinstance(reply, Answer):
@@ -97,6 +115,11 @@ class Core:
                 error = error_of(reply.status, reply.headers, reply.content)
                 if rejected is None and _token_refused(error):
                     rejected = str(token)
+                    continue
+                if mended < 3 and self._signed_otherwise(error, reply, pen):
+                    mended += 1
+                    if pen is not None and not signing.has(pen.key.key_id):
+                        bad_key = pen.key.key_id
                     continue
             else:
                 error = _loss(reply)
@@ -147,6 +170,37 @@ class Core:
             waited += wait
             yield Pause(wait)
 
+    def mint(self) -> Exchange[Answer]:
+        """A new signing key, by a token that is made for it: an older one may be too old."""
+        token = yield from self.obtain(None)
+        attempt, waited = 0, 0.0
+        while True:
+            reply = yield Send(
+                method="POST",
+                url=f"{self.base_url}/api/v1/agents/{self.credentials.client_id}{KEYS_PATH}",
+                headers={
+                    "accept": "application/json",
+                    "authorization": f"Bearer {token.value}",
+                    "content-type": "application/json",
+                    "user-agent": USER_AGENT,
+                },
+                content=b"{}",
+                read_seconds=self.read_seconds,
+            )
+            error: RestanteError
+            if isinstance(reply, Answer):
+                if reply.status < 400:
+                    return reply
+                error = error_of(reply.status, reply.headers, reply.content)
+            else:
+                error = _loss(reply)
+            attempt += 1
+            wait = self.retry.wait_before(attempt, error, waited_seconds=waited, random=self.random)
+            if wait is None:
+                raise error
+            waited += wait
+            yield Pause(wait)
+
     def current(self, authorize: Authorize, now: float) -> str | None:
         """A kept token that is neither rejected nor near its end."""
         token = self.shared.tokens.get(authorize.scope)
@@ -162,6 +216,11 @@ class Core:
         if foreign or not link.path.startswith("/"):
             raise UnexpectedAnswer(f"the server points to another place: {url!r}")
         return link.path + (f"?{link.query}" if link.query else "")
+
+    def _signed_otherwise(self, error: RestanteError, answer: Answer, pen: Pen | None) -> bool:
+        if not isinstance(error, Unauthenticated) or not self.is_agent:
+            return False
+        return self.shared.signing.mends(error.slug, answer.headers, pen)
 
     def _token_scope(self, request: Request) -> str | None:
         # A service's token has all it may do; a client told its scopes keeps to them.

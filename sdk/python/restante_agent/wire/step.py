@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from restante_agent.errors import Unreachable
+from restante_agent.wire.signature import Pen
 
 T = TypeVar("T")
 
@@ -31,7 +32,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Step: send this, reply with `Answer` or `Lost`. `read_seconds`: None waits for ever."""
+    """Step: send this, signed with `pen`, reply with `Answer` or `Lost`.
+
+    `read_seconds`: None waits for ever.
+    """
 
     method: str
     url: str
@@ -39,6 +43,7 @@ class Send:
     content: bytes | None
     read_seconds: float | None
     stream: bool = False
+    pen: Pen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,13 @@ class Authorize:
     """Step: reply with an access token, not `rejected`. One at a time asks for a new one."""
 
     scope: str | None
+    rejected: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Step: reply with a `Pen` whose key is not `rejected`. One at a time makes a new key."""
+
     rejected: str | None
 
 
@@ -74,6 +86,6 @@ class Lost:
     error: Unreachable
 
 
-Step = Send | Pause | Authorize
-Reply = Answer | Lost | str | None
+Step = Send | Pause | Authorize | Sign
+Reply = Answer | Lost | Pen | str | None
 Exchange = Generator[Step, Reply, T]
