@@ -109,7 +109,7 @@ def tenant() -> None:
 
 @tenant.command("create")
 @click.argument("name")
-@click.option("--unsigned-ok", is_flag=True, help="No signature needed (none is checked yet).")
+@click.option("--unsigned-ok", is_flag=True, help="Its agents need not sign.")
 @as_json
 @refusing
 def tenant_create(name: str, *, unsigned_ok: bool, as_json: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -11,7 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from restante.audit.actions import Action
 from restante.audit.listing import list_entries
+from restante.identity.credentials import add_client_secret
 from restante.storage import incarnation
+from restante.storage.clock import database_now
+from restante.storage.tables.identity import credential
 from restante.storage.tables.identity import tenant as tenants
 from tests.http.signed_calls import AUTHORITY, CLAIM, JSON, minted, signed, told
 from tests.http.signing import Signer, public_jwk
@@ -138,7 +143,7 @@ def test_keys_of_others_are_unknown_ones(
         assert answer.json["detail"] == answers[0].json["detail"]
 
 
-def test_a_key_ends_with_its_credential_and_by_itself(
+def test_an_ended_key_is_unknown_within_half_a_second(
     world: World, alice: Caller, signer: Signer
 ) -> None:
     clock = [0.0]
@@ -148,6 +153,27 @@ def test_a_key_ends_with_its_credential_and_by_itself(
     clock[0] += 0.6
     gone = signed(alice, signer, "GET", "A/inbox/stats")
     assert told(gone) == (401, "signature-unknown-key")
+
+
+def test_a_key_ends_with_its_credential(world: World, alice: Caller, signer: Signer) -> None:
+    agent_id = bytes.fromhex(alice.id.removeprefix("agt_"))
+    second = world.house.database.run(lambda s: add_client_secret(s, agent_id))
+    world.house.authority._states._values.clear()
+    other = world.narrowed(replace(alice, secret=second), verbs("main"))
+    newer = minted(other)
+    assert signed(other, signer, "GET", "A/inbox/stats").status_code == 200
+
+    def revoke(session: Any) -> None:
+        mine = credential.c.secret_hash == sha256(alice.secret.encode()).digest()
+        session.connection().execute(
+            credential.update().where(mine).values(revoked_at=database_now(session))
+        )
+
+    world.house.database.run(revoke)
+    world.house.signers._held.clear()
+    assert told(signed(other, signer, "GET", "A/inbox/stats")) == (401, "signature-unknown-key")
+    assert signed(other, newer, "GET", "A/inbox/stats").status_code == 200
+    assert [k["key_id"] for k in other.get("A/signing-keys").json["keys"]] == [newer.key_id]
 
 
 def test_what_a_tenant_that_wants_signatures_refuses(
