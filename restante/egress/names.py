@@ -21,7 +21,7 @@ PRIVATE_SUFFIXES = frozenset(
         *("alt", "arpa", "invalid", "local", "localhost", "onion", "test"),  # RFC 6761 and after
         *("internal",),  # reserved by ICANN for private use, 2024
         *("corp", "home", "intranet", "lan", "mail", "private"),  # RFC 6762 appendix G
-        *("localdomain", "cluster", "docker"),  # what machines call themselves
+        *("cluster", "docker", "localdomain", "localdomain6", "svc"),  # as machines call each other
     }
 )
 

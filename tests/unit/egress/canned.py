@@ -62,10 +62,11 @@ class CannedLine:
 
 
 class Dialled:
-    """Gives out canned lines and keeps the addresses; `refusing` of the first take no connection."""
+    """Gives out canned lines and keeps the addresses; `refusing` of the first fail, for the cause."""
 
-    def __init__(self, *answers: bytes, refusing: int = 0) -> None:
+    def __init__(self, *answers: bytes, refusing: int = 0, cause: Cause = Cause.CONNECT) -> None:
         self._answers = answers or (OK,)
+        self._cause = cause
         self._refusing = refusing
         self.addresses: list[str] = []
         self.lines: list[CannedLine] = []
@@ -73,7 +74,7 @@ class Dialled:
     def __call__(self, address: Address, target: Target, deadline: Deadline) -> Line:
         self.addresses.append(str(address))
         if len(self.addresses) <= self._refusing:
-            raise CallFailed(Cause.CONNECT, "connection refused")
+            raise CallFailed(self._cause, "as it was told")
         line = CannedLine(self._answers[min(len(self.lines), len(self._answers) - 1)])
         self.lines.append(line)
         return line

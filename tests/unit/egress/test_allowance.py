@@ -148,6 +148,7 @@ ISSUER = "https://login.corp:9443/realms/a"
         ("http://127.0.0.1:9000", "http://127.0.0.1:9000/x", Purpose.CALLBACK, "scheme"),
         ("http://127.0.0.1:9000", "http://127.0.0.1:8000/x", Purpose.OIDC, "own"),
         ("http://127.0.0.1:9000", "http://localhost:9000/x", Purpose.OIDC, "scheme"),
+        ("http://idp.example.com", "http://idp.example.com/x", Purpose.OIDC, "scheme"),
     ],
 )
 def test_the_issuers_host_is_allowed_for_oidc_only(

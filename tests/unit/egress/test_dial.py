@@ -87,6 +87,14 @@ def test_the_authority_of_the_file_is_added_to_the_systems(ca_file: Path) -> Non
     assert both.verify_mode is ssl.CERT_REQUIRED
 
 
+def test_the_systems_authorities_are_trusted(
+    authority: trustme.CA, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))  # how OpenSSL is told where they are
+    with serving(authority, saying(OK)) as server:
+        assert egress_to(server, ca_file=None).send("GET", server.url, fields={}).ok
+
+
 def test_the_environment_changes_nothing(
     authority: trustme.CA, ca_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -152,6 +160,13 @@ def test_plain_http_to_an_issuer_on_loopback() -> None:
         assert line.receive() == b""
         assert line.certificate is None
         line.close()
+
+
+def test_a_peer_that_reads_nothing_is_left() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(CallFailed) as failed:
+        _Wire(ours, Deadline(10, Clock()), 0.05).send(b"x" * 10_000_000)
+    assert failed.value.cause is Cause.TIMEOUT
 
 
 class Dribble:

@@ -205,6 +205,14 @@ def test_another_judged_address_is_tried_when_one_takes_no_connection() -> None:
     assert dial.addresses == ["93.184.215.14", "23.192.228.80", "8.8.8.8"]
 
 
+@pytest.mark.parametrize("cause", [Cause.TLS, Cause.TIMEOUT, Cause.PROTOCOL])
+def test_no_other_address_is_tried_once_one_has_taken_a_connection(cause: Cause) -> None:
+    dial = Dialled(refusing=1, cause=cause)
+    with pytest.raises(CallFailed) as failed:
+        canned(names=Names([["8.8.8.8", "8.8.4.4"]]), dial=dial).send("POST", URL, fields={})
+    assert (failed.value.cause, dial.addresses) == (cause, ["8.8.8.8"])
+
+
 def test_not_every_address_of_a_long_list_is_tried() -> None:
     dial = Dialled(refusing=100)
     with pytest.raises(CallFailed) as failed:

@@ -136,6 +136,7 @@ def test_the_one_spelling(text: str, url: str, authority: str, path: str) -> Non
         ("https://127.1/", Reason.ADDRESS_FORM),
         ("https://[0:0:0:0:0:0:0:1]/", Reason.ADDRESS_FORM),
         ("https://[::ffff:8.8.8.8]/", Reason.ADDRESS_FORM),
+        ("https://[::ffff:808:808]/", Reason.ADDRESS_FORM),
         ("https://[fe80::1%25eth0]/", Reason.HOST),
         ("https://h.example.com:/", Reason.PORT),
         ("https://h.example.com:0443/", Reason.PORT),
