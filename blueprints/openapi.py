@@ -20,6 +20,7 @@ from blueprints.openapi_scopes import SCOPES
 from blueprints.shapes import Problem
 from extensions import house
 from restante import __version__
+from restante.identity.signatures.profile import accept_signature
 
 blueprint = Blueprint("openapi", __name__)
 REFERENCE = "#/components/schemas/{model}"
@@ -33,7 +34,13 @@ ABOUT = (
     "Get a token at `/oauth/token`, subscribe, claim, settle. Bodies are JSON objects; unknown members and "
     "numbers "
     "out of range are refused, never bent to fit. Members may be added to answers: ignore what you do not "
-    "know."
+    "know.\n\n"
+    "A request may be signed besides (RFC 9421); in a tenant that wants it, agents have to sign what changes "
+    f"something: `{accept_signature(has_query=True)}` with `keyid` and `nonce` (16 to 128 characters, new "
+    "for each request), `@query` where there is one, `expires` at most 300 s after `created`, one signature "
+    "a request, and `Content-Digest` (RFC 9530) always, that of no content too. A signature that is there is "
+    "always verified. "
+    "A retry is signed anew."
 )
 
 

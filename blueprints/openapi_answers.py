@@ -18,11 +18,17 @@ from blueprints.problems import (
     problem_example,
 )
 from restante import errors
+from restante.identity.signatures import refusals
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 ALWAYS = (
     errors.AmbiguousCredentials,
+    # of the nineteen problems of signed requests those that a caller meets first; /problems has all
+    refusals.DigestMismatch,
     errors.Unauthenticated,
+    refusals.SignatureMissing,
+    refusals.SignatureUnknownKey,
+    refusals.SignatureInvalid,
     errors.InsufficientScope,
     errors.NotFound,
     errors.ValidationFailed,
@@ -49,6 +55,10 @@ COMPONENT_HEADERS: dict[str, Any] = {
     },
     "WWW-Authenticate": {
         "description": "How to authenticate (RFC 6750).",
+        "schema": {"type": "string"},
+    },
+    "Accept-Signature": {
+        "description": "With a problem of the signature: what it has to cover (RFC 9421, section 5.1).",
         "schema": {"type": "string"},
     },
     "Idempotency-Replayed": {
@@ -100,7 +110,7 @@ def _media(content: dict[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
 def problems(kinds: list[Kind]) -> dict[str, Any]:
     """An answer that is one of these problems."""
     told = {
-        401: ["WWW-Authenticate"],
+        401: ["WWW-Authenticate", "Accept-Signature"],
         403: ["WWW-Authenticate"],
         429: ["Retry-After"],
         503: ["Retry-After"],

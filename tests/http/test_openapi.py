@@ -115,6 +115,16 @@ def test_every_operation_says_who_may_call_it(app: Flask, document: dict[str, An
         assert set(named) <= scopes.keys()
 
 
+def test_every_operation_with_a_token_tells_of_signatures(document: dict[str, Any]) -> None:
+    assert "content-digest" in document["info"]["description"]
+    for label, operation in operations(document):
+        if label.partition(" ")[2] not in PUBLIC:
+            refused = operation["responses"]["401"]
+            assert "Accept-Signature" in refused["headers"], label
+            shown = refused["content"]["application/problem+json"]["examples"]
+            assert "signature-missing" in shown, label
+
+
 def test_every_body_and_answer_has_examples_that_are_true(document: dict[str, Any]) -> None:
     checked = 0
     for where, media, content in contents(document):
