@@ -19,7 +19,7 @@ from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import IN_PROCESS, Entry, Origin
 from restante.errors import NotFound, TooManyKeys, ValidationFailed
-from restante.identity.sealing import Sealer
+from restante.identity.sealing import SealBroken, Sealer
 from restante.identity.signatures.keys import Algorithm, VerifyingKey
 from restante.identity.signatures.public_keys import (
     KeyRefused,
@@ -130,10 +130,13 @@ class SigningKeys:
         for row in rows:
             key_id = encode_id(Prefix.KEY, row.key_id)
             material: Any
-            if row.public_jwk is None:
-                material = self._sealer.open(row.secret_sealed, key_id)
-            else:
-                material = key_of(json.loads(row.public_jwk))[1]
+            try:
+                if row.public_jwk is None:
+                    material = self._sealer.open(row.secret_sealed, key_id)
+                else:
+                    material = key_of(json.loads(row.public_jwk))[1]
+            except SealBroken:
+                continue  # nobody knows it any more: its agent makes another
             found[key_id] = VerifyingKey.of(key_id, Algorithm(row.algorithm), material, since=since)
         return found
 

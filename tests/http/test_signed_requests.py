@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from restante.audit.actions import Action
 from restante.audit.listing import list_entries
 from restante.identity.credentials import add_client_secret
+from restante.identity.signing_keys import SigningKeys
 from restante.storage import incarnation
 from restante.storage.clock import database_now
 from restante.storage.tables.identity import credential
@@ -174,6 +175,14 @@ def test_a_key_ends_with_its_credential(world: World, alice: Caller, signer: Sig
     assert told(signed(other, signer, "GET", "A/inbox/stats")) == (401, "signature-unknown-key")
     assert signed(other, newer, "GET", "A/inbox/stats").status_code == 200
     assert [k["key_id"] for k in other.get("A/signing-keys").json["keys"]] == [newer.key_id]
+
+
+def test_a_key_that_no_secret_key_opens_is_unknown(
+    world: World, alice: Caller, signer: Signer
+) -> None:
+    world.house.signers._keys = SigningKeys(["another secret key than that of before"])
+    answer = signed(alice, signer, "GET", "A/inbox/stats")
+    assert told(answer) == (401, "signature-unknown-key")
 
 
 def test_what_a_tenant_that_wants_signatures_refuses(
