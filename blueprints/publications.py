@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, RootModel, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    RootModel,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from blueprints.fields import (
@@ -19,14 +29,14 @@ from blueprints.fields import (
     Slug,
     integral,
 )
+from blueprints.publication_sizes import MOST_EVENTS, check_size
+from blueprints.raw_json import Raw
 from config import Settings
-from restante.errors import PayloadTooLarge, RecipientRefused, ValidationFailed
+from restante.errors import RecipientRefused, ValidationFailed
 from restante.inbox.publication import Publication
 from restante.storage.ids import Prefix, decode_id
 
-MOST_EVENTS = 1000
 _NO_REPORT: frozenset[str] = frozenset()
-MOST_BYTES = 32 * 1024 * 1024
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -130,16 +140,48 @@ class AddressedMessage(Message):
         return self.recipients
 
 
+def _each_kind_once(items: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Of messages that are written alike but for their payloads the first is checked.
+
+    It stands for all: its payload has `more`. Where it has a fault, so have they, each its own.
+    """
+    if type(items) is not list or len(items) > MOST_EVENTS:
+        return check(items)
+    firsts, at = [], 0
+    while at < len(items):
+        firsts.append(items[at])
+        at += 1 + _alike(items[at])
+    try:
+        return check(firsts)
+    except ValidationError:
+        if len(firsts) == len(items):
+            raise
+        return check(items)
+
+
+def _alike(item: Any) -> int:
+    payload = item.get("payload") if type(item) is dict else None
+    return len(payload.more) if type(payload) is Raw else 0
+
+
 class Messages(Body):
     """Many for the agent of the address."""
 
-    events: Annotated[list[Message], Field(min_length=1, max_length=MOST_EVENTS)]
+    events: Annotated[
+        list[Message],
+        Field(min_length=1, max_length=MOST_EVENTS),
+        WrapValidator(_each_kind_once),
+    ]
 
 
 class AddressedMessages(Body):
     """Many, each with its recipients."""
 
-    events: Annotated[list[AddressedMessage], Field(min_length=1, max_length=MOST_EVENTS)]
+    events: Annotated[
+        list[AddressedMessage],
+        Field(min_length=1, max_length=MOST_EVENTS),
+        WrapValidator(_each_kind_once),
+    ]
 
 
 class PublishBody(RootModel[AddressedMessage | AddressedMessages]):
@@ -174,37 +216,24 @@ def publications_of(
     many = not isinstance(body, Message)
     messages: Sequence[Message] = [body] if isinstance(body, Message) else body.events
     named = [[here] if here is not None else message.named_recipients() for message in messages]
-    pointers = [f"/events/{index}" if many else "" for index in range(len(messages))]
-    _check_size(messages, named, pointers, settings.payload_limit_bytes)
+    payloads = [(message.payload, *message.payload.more) for message in messages]
+    firsts = list(accumulate(map(len, payloads[:-1]), initial=0))
+    pointers = [f"/events/{first}" if many else "" for first in firsts]
+    check_size(payloads, named, settings.payload_limit_bytes, many=many)
     known = _decoded(messages, named, pointers)
-    return [
-        _publication(message, [known[text] for text in names], known, at, traceparent=traceparent)
-        for message, names, at in zip(messages, named, pointers, strict=True)
-    ]
-
-
-def _check_size(
-    messages: Sequence[Message], named: Sequence[Sequence[str]], pointers: Sequence[str], most: int
-) -> None:
-    for message, at in zip(messages, pointers, strict=True):
-        if len(message.payload.text) > most:
-            raise PayloadTooLarge(
-                f"A payload may have {most} bytes.", pointer=f"{at}/payload", limit_bytes=most
-            )
-    count = sum(len(names) for names in named)
-    if count > MOST_EVENTS:
-        raise ValidationFailed.at(
-            "",
-            f"makes {count} events, and a call may make {MOST_EVENTS}: spread them over several calls",
-        )
-    if (
-        sum(len(m.payload.text) * len(names) for m, names in zip(messages, named, strict=True))
-        > MOST_BYTES
-    ):
-        raise PayloadTooLarge(
-            f"Payloads times recipients of a call may have {MOST_BYTES} bytes.",
-            limit_bytes=MOST_BYTES,
-        )
+    made: list[Publication] = []
+    for message, names, alike, first in zip(messages, named, payloads, firsts, strict=True):
+        recipients = tuple([known[text] for text in names])
+        publication = _publication(message, recipients, known, traceparent=traceparent)
+        if message.type is not None and message.idempotency_key is None:
+            publication.more = tuple([raw.text for raw in alike[1:]])
+            made.append(publication)
+            continue
+        # each has a type of its own, or is refused for its key
+        for index, raw in enumerate(alike, first):
+            at = f"/events/{index}" if many else ""
+            made.append(replace(publication, payload=raw.text, type=_type(message, raw, at)))
+    return made
 
 
 def _decoded(
@@ -229,26 +258,29 @@ def _decoded(
     return known
 
 
-def _publication(
-    message: Message,
-    recipients: list[bytes],
-    known: dict[str, bytes],
-    at: str,
-    *,
-    traceparent: str | None,
-) -> Publication:
-    kind = message.type or message.payload.value.get("type")
+def _type(message: Message, payload: Raw, at: str) -> str:
+    kind = message.type or payload.value.get("type")
     if type(kind) is not str or not 1 <= len(kind) <= 128:
         raise ValidationFailed.at(
             f"{at}/type",
             "is required where the payload has no `type` that is a string of 1 to 128 characters",
         )
+    return kind
+
+
+def _publication(
+    message: Message,
+    recipients: tuple[bytes, ...],
+    known: dict[str, bytes],
+    *,
+    traceparent: str | None,
+) -> Publication:
     corrects = None if message.corrects is None else decode_id(Prefix.EVENT, message.corrects)
     backoff = message.backoff
     return Publication(
-        recipients=tuple(recipients),
+        recipients=recipients,
         project=message.project,
-        type=kind,
+        type=message.type or "",
         payload=message.payload.text,
         priority=message.priority,
         correlation_id=message.correlation_id,

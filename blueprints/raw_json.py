@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -47,12 +46,20 @@ class NoObject(Exception):
     """The text is no JSON object, or names a member twice; the message says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
-    """A JSON value as the bytes that were received, and what they mean."""
+class Raw(NamedTuple):
+    """A JSON value as the bytes that were received, and what they mean.
+
+    `more`: the same member of the objects that follow in an array and are written like this one's
+    but for it, byte for byte.
+    """
 
     text: bytes
     value: Any
+    more: list[Raw]
+
+
+Alike = tuple[bytes, str, bytes, Raw]
+"""What stands before a member's value, its name, what stands behind it, and the first one."""
 
 
 def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
@@ -66,6 +73,9 @@ def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
         raise NoObject(f"The body is no JSON: {error}.") from None
     if type(value) is not dict:
         raise NoObject("The body must be a JSON object: { … }.")
+    # a name read ≤ a name written ≤ a colon: where all are as many, no name stands twice
+    if not _may_name(text, raw) and text.count(b":") == _names_in(value, 0):
+        return value
     try:
         _Walk(text, raw).members(text.index(b"{") + 1, value, 0)
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -74,14 +84,37 @@ def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
     return value
 
 
+def _may_name(text: bytes, raw: frozenset[str]) -> bool:
+    """Whether a name of `raw` may stand in the text; escaped, it could be written in many ways."""
+    return b"\\" in text or any(b'"%b"' % name.encode() in text for name in raw)
+
+
+def _names_in(value: Any, depth: int) -> int:
+    """How many members all objects of an envelope have; -1 where it is too deep to be one."""
+    if depth > _WALKED:
+        return -1
+    names = 0
+    nested = value
+    if type(value) is dict:
+        names, nested = len(value), value.values()
+    for item in nested:
+        if type(item) in (dict, list):
+            more = _names_in(item, depth + 1)
+            if more < 0:
+                return -1
+            names += more
+    return names
+
+
 class _Walk:
     """One walk over a text that orjson has accepted."""
 
-    __slots__ = ("raw", "text")
+    __slots__ = ("found", "raw", "text")
 
     def __init__(self, text: bytes, raw: frozenset[str]) -> None:
         self.text = text
         self.raw = raw
+        self.found: list[tuple[str, int, int]] = []  # the raw members: name, start, end
 
     def members(self, at: int, value: dict[str, Any], depth: int) -> int:
         """From behind `{` to behind its `}`."""
@@ -95,7 +128,8 @@ class _Walk:
                 start = member.start(2) if scalar is not None else at
                 at = at if scalar is not None else self.skip(at)
                 if value[name] is not None:  # null says what absence says, as for any member
-                    value[name] = Raw(text[start:at], value[name])
+                    value[name] = Raw(text[start:at], value[name], [])
+                    self.found.append((name, start, at))
             elif scalar is None:
                 at = self.value(at, value[name], depth)
         if len(names) > len(value):
@@ -107,12 +141,44 @@ class _Walk:
     def items(self, at: int, value: list[Any], depth: int) -> int:
         """From behind `[` to behind its `]`."""
         text = self.text
+        alike: Alike | None = None
         for item in value:
             at = _SPACE.match(text, at).end()
-            nested = type(item) in (dict, list)
-            at = self.value(at, item, depth) if nested else _SCALAR.match(text, at).end()
+            if alike is not None and (behind := self.like(alike, at, item)):
+                at = behind
+            elif type(item) in (dict, list):
+                start, found = at, len(self.found)
+                at = self.value(at, item, depth)
+                alike = self.around(start, at, item, self.found[found:])
+            else:
+                at = _SCALAR.match(text, at).end()
         end: int = _END_OF_ARRAY.match(text, at).end()
         return end
+
+    def around(
+        self, at: int, end: int, item: Any, found: list[tuple[str, int, int]]
+    ) -> Alike | None:
+        """What stands around the one raw member of an item, where it has one and is an object."""
+        if len(found) != 1 or type(item) is not dict or type(item.get(found[0][0])) is not Raw:
+            return None
+        name, start, stop = found[0]
+        return self.text[at:start], name, self.text[stop:end], item[name]
+
+    def like(self, alike: Alike, at: int, item: Any) -> int:
+        """To behind an item that differs from the one before in its raw member alone; 0 else.
+
+        What is written alike has been walked already.
+        """
+        text, (before, name, behind, first) = self.text, alike
+        start = at + len(before)
+        if not text.startswith(before, at) or text[start] != 0x7B:
+            return 0
+        stop = self.skip(start)
+        if not text.startswith(behind, stop):
+            return 0
+        item[name] = Raw(text[start:stop], item[name], [])
+        first.more.append(item[name])
+        return stop + len(behind)
 
     def value(self, at: int, value: Any, depth: int) -> int:
         """From the first byte of an array or object to behind its last."""

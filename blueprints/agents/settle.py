@@ -263,17 +263,19 @@ def renew_event(session: Session, call: Call) -> Reply:
 def settle_events(session: Session, call: Call) -> Reply:
     """Settle many."""
     named = call.body.orders()
-    orders: list[Order] = []
-    for body in named:
-        event_id = decode_id(Prefix.EVENT, body.event_id)
-        if event_id is not None:
-            orders.append(body.order(event_id))
+    raw_ids = [decode_id(Prefix.EVENT, body.event_id) for body in named]
+    orders: list[Order] = [
+        body.order(raw) for body, raw in zip(named, raw_ids, strict=True) if raw is not None
+    ]
     outcomes = iter(settle_many(session, call.principal, orders) if orders else ())
-    results = []
-    for body in named:
-        known = decode_id(Prefix.EVENT, body.event_id) is not None
-        results.append(_result(body.event_id, next(outcomes) if known else NotFound()))
-    return Reply({"results": results})
+    return Reply(
+        {
+            "results": [
+                _result(body.event_id, NotFound() if raw is None else next(outcomes))
+                for body, raw in zip(named, raw_ids, strict=True)
+            ]
+        }
+    )
 
 
 def _result(event_id: str, outcome: dict[str, Any] | RestanteError) -> dict[str, Any]:

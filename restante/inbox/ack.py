@@ -21,12 +21,14 @@ from restante.storage.ids import Prefix, encode_id
 from restante.storage.statement import Statement
 from restante.storage.tables.events import agent_inbox, event_content
 
+_COMPLETED = STATUS_OF[Gate.COMPLETED]
+
 
 def answer(row: Any, completed_at: datetime) -> Answer:
     """What an ack is answered."""
     told: Answer = {
         "event_id": encode_id(Prefix.EVENT, row.event_id),
-        "status": STATUS_OF[Gate.COMPLETED],
+        "status": _COMPLETED,
         "completed_at": instant(completed_at),
     }
     if row.cancel_requested:

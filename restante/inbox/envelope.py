@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -17,6 +18,8 @@ from restante.inbox.lifecycle import DEFAULT_BACKOFF_BASE, DEFAULT_BACKOFF_MAX, 
 from restante.storage.ids import Prefix, encode_id
 
 
+# the events of an answer have most of theirs in common
+@lru_cache(maxsize=256)
 def instant(moment: datetime | None) -> str | None:
     """RFC 3339 in UTC with six decimals."""
     return None if moment is None else moment.isoformat(timespec="microseconds") + "Z"

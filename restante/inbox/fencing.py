@@ -58,8 +58,13 @@ def hold(
 def lease_of(row: Any) -> Lease:
     """What the fence looks at."""
     return Lease(
-        Gate(row.gate), row.claim_generation, row.claim_expires_at, ClaimEnd(row.claim_ended_by)
+        _GATES[row.gate], row.claim_generation, row.claim_expires_at, _ENDS[row.claim_ended_by]
     )
+
+
+# a fifth of the time that calling the enumeration takes
+_GATES = {gate.value: gate for gate in Gate}
+_ENDS = {end.value: end for end in ClaimEnd}
 
 
 def refusal(

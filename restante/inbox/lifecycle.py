@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 
 class Status(StrEnum):
@@ -122,8 +122,7 @@ _ENDED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """The columns of a row that the fence looks at."""
 
     gate: Gate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -21,7 +22,8 @@ class Publication:
     """One message for one or many recipients (contract 6.1).
 
     `payload`: the JSON object's text, kept as it is. Instants are naive UTC. `backoff`: (base,
-    longest) in seconds. `report`: ends that its producer wants to be told of.
+    longest) in seconds. `report`: ends that its producer wants to be told of. `more`: payloads of
+    further messages that are the same but for them; not with an `idempotency_key`.
     """
 
     recipients: tuple[bytes, ...]
@@ -43,6 +45,7 @@ class Publication:
     idempotency_key: str | None = None
     report: frozenset[str] = frozenset()
     traceparent: str | None = None
+    more: tuple[bytes, ...] = ()
 
     def times(self, now: datetime, pointer: str) -> tuple[datetime, datetime | None]:
         """(available_at, expires_at); ValidationFailed unless it expires after it is available.
@@ -125,7 +128,15 @@ class Publication:
 
 
 # a retried request carries another trace, and names the same recipients in its own way
-_NOT_OF_THE_BODY = frozenset({"recipients", "idempotency_key", "traceparent"})
+_NOT_OF_THE_BODY = frozenset({"recipients", "idempotency_key", "traceparent", "more"})
+
+
+def numbered(publications: Sequence[Publication]) -> Iterator[tuple[int, Publication]]:
+    """Each with the place that its first message has in the call."""
+    at = 0
+    for publication in publications:
+        yield at, publication
+        at += 1 + len(publication.more)
 
 
 def hash_key(key: str) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from sqlalchemy import Table, insert
@@ -20,7 +21,7 @@ from restante.identity.principal import Principal, Project
 from restante.inbox import capacity, repeats
 from restante.inbox.lifecycle import Gate
 from restante.inbox.place import advance_one, lock_inboxes, place
-from restante.inbox.publication import Arrival, Publication, Published, hash_key
+from restante.inbox.publication import Arrival, Publication, Published, hash_key, numbered
 from restante.inbox.recipients import Recipients, check_recipients, project_of
 from restante.inbox.rules import rules
 from restante.storage.ids import new_ids
@@ -66,7 +67,7 @@ def publish(
     recipients = check_recipients(session, producer, publications)
     twins = repeats.find_twins(session, producer, publications)
     recorded = _recorded(session, producer, recipients)
-    ids = iter(new_ids(sum(len(p.recipients) for p in publications)))
+    ids = iter(new_ids(sum(len(p.recipients) * (1 + len(p.more)) for p in publications)))
     now, most = recorded.first.now, rules(session).max_attempts
     published: list[Published] = []
     told_before: tuple[object, ...] = ()
@@ -75,7 +76,7 @@ def publish(
     arrivals: list[Arrival] = []
     keys: list[dict[str, object]] = []
     correlations: list[tuple[bytes, bytes, bytes]] = []
-    for index, publication in enumerate(publications):
+    for index, publication in numbered(publications):
         available_at, expires_at = publication.times(now, f"/events/{index}")
         gate = Gate.SCHEDULED if available_at > now else Gate.CLAIMABLE
         told = publication.told()
@@ -83,7 +84,13 @@ def publish(
             told_before, envelope = told, publication.envelope(producer, now)
         options = publication.options()
         key_hash, own_key = publication.key_hash(), publication.idempotency_key
-        for recipient_id in publication.recipients:
+        correlation = publication.correlation_id
+        correlated = hash_key(correlation) if correlation else None
+        project_id = projects[publication.project].id
+        attempts = publication.max_attempts or most
+        for payload, recipient_id in product(
+            (publication.payload, *publication.more), publication.recipients
+        ):
             twin = twins.get((recipient_id, hash_key(own_key))) if own_key else None
             if twin is not None:
                 published.append(repeats.existing(session, twin, publication, recipient_id))
@@ -94,24 +101,22 @@ def publish(
                 Arrival(
                     event_id=event.event_id,
                     recipient_id=recipient_id,
-                    project_id=projects[publication.project].id,
+                    project_id=project_id,
                     rank=-publication.priority,
-                    max_attempts=publication.max_attempts or most,
+                    max_attempts=attempts,
                     key_hash=key_hash,
                     available_at=available_at,
                     expires_at=expires_at,
                     envelope=envelope,
                     options=options,
-                    payload=publication.payload,
+                    payload=payload,
                     published=event,
                 )
             )
             if own_key:
                 keys.append(repeats.key_row(session, producer, publication, event, available_at))
-            if publication.correlation_id:
-                correlations.append(
-                    (producer.tenant_id, hash_key(publication.correlation_id), event.event_id)
-                )
+            if correlated is not None:
+                correlations.append((producer.tenant_id, correlated, event.event_id))
     recorded.arrivals += arrivals
     recorded.keys += keys
     recorded.correlations += correlations
@@ -168,7 +173,7 @@ def _advance_one(
 def _projects(producer: Principal, publications: Sequence[Publication]) -> dict[str, Project]:
     """The projects of the publications, by slug, each checked once."""
     projects: dict[str, Project] = {}
-    for index, publication in enumerate(publications):
+    for index, publication in numbered(publications):
         if publication.project not in projects:
             found = project_of(producer, publication, f"/events/{index}")
             projects[publication.project] = found

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from restante.errors import IdempotencyKeyReused, ValidationFailed
 from restante.identity.principal import Principal
 from restante.inbox import locate
-from restante.inbox.publication import Publication, Published, hash_key
+from restante.inbox.publication import Publication, Published, hash_key, numbered
 from restante.inbox.rules import rules
 from restante.storage.tables.keys import publication_key
 
@@ -25,9 +25,11 @@ Twins = dict[tuple[bytes, bytes], tuple[bytes, bytes]]
 def find_twins(session: Session, producer: Principal, publications: Sequence[Publication]) -> Twins:
     """Earlier publications with these keys. ValidationFailed where a call names one twice."""
     named: set[tuple[bytes, bytes]] = set()
-    for index, publication in enumerate(publications):
+    for index, publication in numbered(publications):
         if publication.idempotency_key is None:
             continue
+        if publication.more:
+            raise ValueError("one idempotency_key cannot stand for several messages")
         for recipient_id in publication.recipients:
             name = (recipient_id, hash_key(publication.idempotency_key))
             if name in named:

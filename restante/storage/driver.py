@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pymysql
@@ -209,22 +210,23 @@ def _values(data: bytes, shape: tuple[Read | None, ...]) -> Row:
     """The values of a row: each a length and so many bytes."""
     at = 0
     values: list[Any] = []
+    add = values.append
     for read in shape:
         length = data[at]
+        at += 1
         if length == _NULL:
-            values.append(None)
-            at += 1
+            add(None)
             continue
         if length > _NULL:
-            length, at = _number(data, at)
-        else:
-            at += 1
-        value = data[at : at + length]
-        at += length
-        values.append(value if read is None else read(value))
+            length, at = _number(data, at - 1)
+        end = at + length
+        add(data[at:end] if read is None else read(data[at:end]))
+        at = end
     return tuple(values)
 
 
+# the rows of an answer have most of their instants in common
+@lru_cache(maxsize=256)
 def _instant(text: bytes) -> datetime:
     return datetime.fromisoformat(text.decode())
 

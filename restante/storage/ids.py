@@ -69,13 +69,13 @@ def new_ids(count: int) -> list[bytes]:
 
 def encode_id(prefix: Prefix, raw: bytes) -> str:
     """`evt_` and 32 hex digits."""
-    return f"{prefix.value}_{raw.hex()}"
+    return prefix + "_" + raw.hex()
 
 
 def decode_id(prefix: Prefix, text: str) -> bytes | None:
     """The 16 bytes, or None where the text is no id of that kind (which is then named by nobody)."""
     head, _, digits = text.partition("_")
-    if head != prefix.value or len(digits) != 32:
+    if head != prefix or len(digits) != 32:
         return None
     try:
         raw = bytes.fromhex(digits)

@@ -22,7 +22,6 @@ TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
 
 Values = Mapping[str, Any]
-_NOTHING = object()
 
 
 class Statement:
@@ -126,15 +125,8 @@ class Insert:
         statements: list[str] = []
         texts: list[str] = []
         length = 0
-        before: tuple[Any, ...] = (_NOTHING,) * len(self._columns)
-        parts: list[str] = [""] * len(before)
-        for row in rows:
-            # what a row has in common with the one before it need not be written anew
-            parts = [
-                part if value is last else literal(driver, value)
-                for value, last, part in zip(row, before, parts, strict=True)
-            ]
-            before = row
+        columns = [_literals(driver, column) for column in zip(*rows, strict=True)]
+        for parts in zip(*columns, strict=True):
             text = f"({','.join(parts)})"
             if texts and length + len(text) > TEXT_BYTES:
                 statements.append(head + ",".join(texts))
@@ -151,6 +143,13 @@ class Insert:
             head = f"INSERT INTO {quote(self._table.name)} ({names}) VALUES "  # noqa: S608 - our own names
             self._heads[dialect.is_mariadb] = head
         return head
+
+
+def _literals(driver: Any, values: Sequence[Any]) -> list[str]:
+    """A column of values; one that all rows have in common is written once."""
+    if values.count(values[0]) == len(values):
+        return [literal(driver, values[0])] * len(values)
+    return [literal(driver, value) for value in values]
 
 
 def literal(driver: Any, value: Any) -> str:

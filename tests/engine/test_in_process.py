@@ -67,6 +67,19 @@ def test_a_rollback_takes_it_along_and_rings_nothing(mail: Mailbox, session: Ses
     assert (len(heard), mail.inbox_row().head) == (1, 1)
 
 
+def test_messages_that_are_the_same_but_for_their_payloads_are_one_publication(
+    mail: Mailbox, session: Session
+) -> None:
+    alike = mail.publication(payload=b'{"n":1}', more=(b'{"n":2}', b'{"n":3}'))
+    published = publish(session, mail.tenant.service, [alike, mail.publication(payload=b"{}")])
+    session.commit()
+    assert [one.sequence_number for one in published] == [1, 2, 3, 4]
+    assert [event.told["payload"] for event in mail.take()] == [{"n": 1}, {"n": 2}, {"n": 3}, {}]
+    keyed = mail.publication(more=(b"{}",), idempotency_key="k")
+    with pytest.raises(ValueError, match="one idempotency_key"):
+        publish(session, mail.tenant.service, [keyed])
+
+
 def test_a_refused_call_leaves_nothing_of_itself(mail: Mailbox, session: Session) -> None:
     kept = put(session, mail)
     with pytest.raises(ValidationFailed):

@@ -118,3 +118,51 @@ def test_any_bytes_are_read_or_refused(text: bytes) -> None:
 def test_what_is_nested_beyond_use_is_refused(name: bytes, levels: int) -> None:
     with pytest.raises(NoObject, match="deeper than 64"):
         read_object(b'{"' + name + b'":' + b"[" * levels + b"]" * levels + b"}", KEPT)
+
+
+_bodies = st.sampled_from(
+    [b"{}", b'{"n":1}', b' {"n":1}', b'{"a":"}{"}', b"7", b'"x"', b"null", b'{"a":[{"b":{}}]}']
+)
+_before = st.sampled_from([b"", b'"project":"main",', b'"project":"x",', b'"tags":[1,"]"],'])
+_behind = st.sampled_from([b"", b',"type":"a"', b',"n":{"x":1}', b' , "type" : "a" '])
+
+
+@given(st.lists(st.tuples(_before, _bodies, _behind), min_size=1, max_size=6))
+def test_objects_written_alike_are_read_as_if_each_stood_alone(
+    parts: list[tuple[bytes, bytes, bytes]],
+) -> None:
+    """Whatever precedes them; and the first of a run knows those that follow."""
+    texts = [b'{%b"payload":%b%b}' % part for part in parts]
+    read = read_object(b'{"events":[' + b", ".join(texts) + b"]}", KEPT)["events"]
+    for one, text in zip(read, texts, strict=True):
+        same(one, json.loads(text))
+    at = 0
+    while at < len(read):
+        payload = read[at].get("payload")
+        more = payload.more if type(payload) is Raw else []
+        assert [id(read[at + 1 + k]["payload"]) for k in range(len(more))] == [*map(id, more)]
+        others = [{n: v for n, v in one.items() if n != "payload"} for one in read[at:]]
+        assert others[1 : 1 + len(more)] == [others[0]] * len(more)
+        at += 1 + len(more)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"events":[{"a":1,"payload":{}},{"a":1,"payload":{},"payload":{}}]}',
+        b'{"events":[{"a":1,"payload":{}},{"a":1,"a":1,"payload":{}}]}',
+        b'{"ack":[{"event_id":"x","claim_generation":1,"claim_generation":1}]}',
+        b'{"ack":[{"event_id":"x","claim_generation" :1,"claim_generation" :1}]}',
+        b'{"limit":1,"limit":":"}',
+    ],
+)
+def test_a_name_that_stands_twice_is_seen_on_the_short_ways_too(text: bytes) -> None:
+    """Behind an object that was written alike, and where nothing is kept raw."""
+    with pytest.raises(NoObject, match="twice"):
+        read_object(text, KEPT)
+
+
+def test_depth_is_no_matter_where_nothing_is_kept_raw() -> None:
+    deep = b'{"a":' * 500 + b"1" + b"}" * 500
+    with pytest.raises(NoObject, match="nested deeper"):
+        read_object(deep, KEPT)
