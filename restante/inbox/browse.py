@@ -99,15 +99,18 @@ def located_json(session: Session, found: locate.Located, now: datetime) -> byte
     shown = found.row.payload if gate not in (Gate.COMPLETED, Gate.QUARANTINED) else None
     result = getattr(found.row, "result", None)
     last_error, signature = failures.last_error(session, found.event_id)
+    beyond = {
+        "result": None if result is None else orjson.Fragment(result),
+        "last_error": last_error,
+        "failure_signature": signature,
+        "timeline": history.timeline(session, found.event_id) + _expiry(found.row, gate),
+    }
     return event_json(
         _Moving(found),
         found.row.envelope,
         shown,
         status=gate,
-        result=None if result is None else orjson.Fragment(result),
-        last_error=last_error,
-        failure_signature=signature,
-        timeline=history.timeline(session, found.event_id) + _expiry(found.row, gate),
+        more=b"," + orjson.dumps(beyond)[1:-1],
     )
 
 

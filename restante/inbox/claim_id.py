@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from restante.identity.principal import Project
-from restante.inbox.envelope import event_json, instant
+from restante.inbox.envelope import event_json, quoted
 from restante.inbox.lifecycle import Gate
 from restante.storage.ids import new_id
 from restante.storage.tables.events import agent_inbox, event_content
@@ -153,8 +153,14 @@ def claimed_json(
         content.payload,
         status=Gate.CLAIMED,
         attempts=attempts,
-        claim_generation=generation,
-        fence=None if row.fence_base is None else row.fence_base + generation,
-        claim_expires_at=instant(ends),
-        lease_remaining_ms=max(0, int((ends - now).total_seconds() * 1000)),
+        more=_LEASE
+        % (
+            generation,
+            b"null" if row.fence_base is None else b"%d" % (row.fence_base + generation),
+            quoted(ends),
+            max(0, int((ends - now).total_seconds() * 1000)),
+        ),
     )
+
+
+_LEASE = b',"claim_generation":%d,"fence":%b,"claim_expires_at":%b,"lease_remaining_ms":%d'
