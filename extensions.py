@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from restante.signals.hub import Hub
 from restante.signals.presence import Notes
 from restante.signals.rings import ON_RING
 from restante.signals.streams import Streams
+from restante.storage.combine import Combiner, Kind
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
@@ -63,6 +65,7 @@ class House:
     notes: Notes
     reachability: Reachability
     metrics: Metrics
+    combiners: Mapping[Kind, Combiner]
 
 
 def install(app: Flask, settings: Settings) -> House:
@@ -99,6 +102,7 @@ def install(app: Flask, settings: Settings) -> House:
         notes=Notes(),
         reachability=Reachability(),
         metrics=metrics,
+        combiners={kind: Combiner(database) for kind in Kind},
     )
     app.extensions["restante"] = house
     return house

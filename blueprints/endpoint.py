@@ -23,6 +23,7 @@ from blueprints.signatures import check_signature, check_unsigned, is_signed
 from blueprints.waiting import hold
 from extensions import house
 from restante.errors import RestanteError, ValidationFailed
+from restante.storage.combine import Sharing
 from restante.storage.transaction import Session
 
 Handler = Callable[[Session, Call], Reply]
@@ -33,6 +34,10 @@ BEGAN = "restante.began"
 
 class NoQuery(Query):
     """No parameters."""
+
+
+def _alone(call: Call) -> None:
+    """Most calls have a transaction of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,8 @@ class Endpoint:
     revalidates: bool = False
     # need not be signed, whatever the tenant wants
     unsigned: bool = False
+    # how a call may share a transaction with others that wait; None: not at all
+    shares: Callable[[Call], Sharing | None] = _alone
 
     def route(self, blueprint: Blueprint, rule: str) -> Callable[[Handler], Handler]:
         """Decorate the handler; a blueprint's prefix comes before `rule`."""
@@ -114,9 +121,7 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
             call.text = read_bytes(asked, here.settings.body_limit_bytes)
             call.body = read_body(call.text, body)
 
-        def look() -> Reply:
-            return here.database.run(lambda session: handler(session, call))
-
+        look = _look(endpoint, handler, call)
         seconds = wait_seconds(call) if wait_seconds is not None and asked.method != "HEAD" else 0
         if not seconds:
             return look().response()
@@ -124,6 +129,19 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
         return hold(call, look, seconds, access=access).response()
 
     return view
+
+
+def _look(endpoint: Endpoint, handler: Handler, call: Call) -> Callable[[], Reply]:
+    """The call as a unit of work, which it may share with others that wait."""
+    here, sharing = house(), endpoint.shares(call)
+
+    def work(session: Session) -> Reply:
+        return handler(session, call)
+
+    if sharing is None:
+        return lambda: here.database.run(work)
+    combiner = here.combiners[sharing.kind]
+    return lambda: combiner.run(work, sharing)
 
 
 def _defaults(query: type[BaseModel]) -> BaseModel | None:

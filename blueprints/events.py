@@ -144,6 +144,7 @@ READERS = any_of(Verb.READ, Verb.PUBLISH, TenantScope.EVENTS_READ, TenantScope.E
     problems=publishing.PROBLEMS,
     creates=True,
     traced=True,
+    shares=publishing.shares,
 ).route(blueprint, "")
 def publish_events(session: Session, call: Call) -> Reply:
     """Publish."""

@@ -9,11 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from blueprints import examples
-from blueprints.bodies import traceparent
+from blueprints.bodies import idempotency_key, traceparent
 from blueprints.calls import Call, Reply
 from blueprints.fields import Answer
 from blueprints.idempotency import once
-from blueprints.publications import publications_of
+from blueprints.publications import Message, publications_of
 from blueprints.shapes import Status, WireInstant
 from extensions import house
 from restante.errors import (
@@ -29,6 +29,7 @@ from restante.inbox.publication import Publication, Published
 from restante.inbox.publish import publish, write
 from restante.inbox.reachability import MOST_RECIPIENTS
 from restante.storage.clock import database_now
+from restante.storage.combine import LARGE, Kind, Sharing
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
@@ -78,6 +79,22 @@ class PublishAnswer(Answer):
     """In the order listed: publication by publication, recipient by recipient."""
 
     events: list[PublishedEvent]
+
+
+def shares(call: Call) -> Sharing | None:
+    """Publications for one inbox may be written with others': inbox rows are locked in order."""
+    body = call.body
+    messages: Sequence[Message] = [body] if isinstance(body, Message) else body.events
+    if len(messages) > LARGE:
+        return None
+    here = call.path.get("agent_id")
+    named = {here} if here else {n for message in messages for n in message.named_recipients()}
+    if len(named) > 1 or any(message.idempotency_key for message in messages):
+        return None
+    (inbox,) = named
+    key = idempotency_key(call.request)
+    once = None if key is None else call.principal.id + key.encode()
+    return Sharing(kind=Kind.PUBLISH, order=inbox.encode(), events=len(messages), once=once)
 
 
 def publish_call(session: Session, call: Call, *, here: str | None = None) -> Reply:

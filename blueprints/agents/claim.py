@@ -33,6 +33,7 @@ from restante.inbox.claim_id import live_events
 from restante.inbox.rules import rules
 from restante.inbox.settle import release_consumer
 from restante.storage.clock import database_now
+from restante.storage.combine import Kind, Sharing
 from restante.storage.transaction import Session
 
 
@@ -106,6 +107,11 @@ class ReleasedClaims(Answer):
     released: int
 
 
+def _shares(call: Call) -> Sharing:
+    inbox = call.principal.id
+    return Sharing(kind=Kind.CLAIM, order=inbox, events=call.body.limit, once=inbox)
+
+
 @Endpoint(
     method="POST",
     access=own(Verb.CLAIM),
@@ -142,6 +148,7 @@ class ReleasedClaims(Answer):
     problems=(CursorGone,),
     wait_seconds=lambda call: call.body.wait_seconds,
     traced=True,
+    shares=_shares,
 ).route(agents, "/inbox/claim")
 def claim_events(session: Session, call: Call) -> Reply:
     """Claim."""

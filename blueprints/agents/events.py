@@ -26,6 +26,7 @@ from restante.storage.transaction import Session
     problems=publishing.PROBLEMS,
     creates=True,
     traced=True,
+    shares=publishing.shares,
 ).route(agents, "/events")
 def publish_here(session: Session, call: Call) -> Reply:
     """Publish."""

@@ -28,6 +28,7 @@ from restante.errors import NotFound, RestanteError, StaleClaim, ValidationFaile
 from restante.identity.scopes import Verb
 from restante.inbox.orders import Order
 from restante.inbox.settle import settle_many, settle_one
+from restante.storage.combine import Kind, Sharing
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -115,6 +116,16 @@ class Settled(Answer):
 _GENERATION = {"claim_generation": 1}
 
 
+def _shares(call: Call) -> Sharing | None:
+    """Acks do: other orders may publish reports, which takes locks of other inboxes."""
+    asked, inbox = call.body, call.principal.id
+    if isinstance(asked, SettleBody):
+        if asked.release or asked.reject or asked.renew:
+            return None
+        return Sharing(kind=Kind.ACK, order=inbox, events=len(asked.ack or ()), once=inbox)
+    return Sharing(kind=Kind.ACK, order=inbox, events=1, once=inbox)
+
+
 def _settle(session: Session, call: Call) -> Reply:
     return Reply(settle_one(session, call.principal, call.body.order(call.event_id())))
 
@@ -140,6 +151,7 @@ def _settle(session: Session, call: Call) -> Reply:
         }
     },
     problems=(StaleClaim,),
+    shares=_shares,
 ).route(agents, "/inbox/<event_id>/ack")
 def ack_event(session: Session, call: Call) -> Reply:
     """Ack."""
@@ -259,6 +271,7 @@ def renew_event(session: Session, call: Call) -> Reply:
             ]
         }
     },
+    shares=_shares,
 ).route(agents, "/inbox/settle")
 def settle_events(session: Session, call: Call) -> Reply:
     """Settle many."""

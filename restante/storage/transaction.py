@@ -177,18 +177,28 @@ class Database:
         run_after_commit(session)
         return answer
 
+    def unit(self, tries: int = 0) -> Unit:
+        """The session of a new unit of work, or of another try of one."""
+        session = Unit(self.engine, self.info)
+        session.info[_TRY] = tries
+        if self.clock_offset:
+            session.info[OFFSET] = self.clock_offset
+        return session
+
+    def count_retry(self, error: DBAPIError, tries: int = 0) -> None:
+        """A transaction is rolled back and begun anew because of this."""
+        self.retries[" ".join((error.statement or "COMMIT").split()[:3])] += 1
+        log.warning("retry code=%s try=%s", _code(error), tries + 1)
+
     def _run(self, work: Callable[[Session], T]) -> tuple[T, Session]:
         began = time.monotonic()
         tries = 0
         while True:
-            session = Unit(self.engine, self.info)
-            session.info[_TRY] = tries
-            if self.clock_offset:
-                session.info[OFFSET] = self.clock_offset
+            session = self.unit(tries)
             try:
                 answer = work(session)
                 run_before_commit(session)
-                _commit(session)
+                commit(session)
             except NoSlot:
                 raise Overloaded from None
             except Repeat:
@@ -212,15 +222,12 @@ class Database:
                 raise Overloaded from None
             self._sleep(random.uniform(0.005, 0.05))  # noqa: S311 - jitter, not a secret
             return tries
-        if not isinstance(
-            code := error.orig.args[0] if error.orig and error.orig.args else None, int
-        ):
+        if (code := _code(error)) is None:
             raise error
         # a statement told to repeat, a connection found dead, a server that is just not there
         if code not in RETRYABLE and code not in UNREACHABLE and not error.connection_invalidated:
             raise error
-        self.retries[" ".join((error.statement or "COMMIT").split()[:3])] += 1
-        log.warning("retry code=%s try=%s", code, tries + 1)
+        self.count_retry(error, tries)
         if tries + 1 >= (TRIES if code in RETRYABLE else 2):
             raise Overloaded from error
         if tries:
@@ -228,12 +235,17 @@ class Database:
         return tries + 1
 
 
+def _code(error: DBAPIError) -> int | None:
+    code = error.orig.args[0] if error.orig and error.orig.args else None
+    return code if isinstance(code, int) else None
+
+
 def is_held(error: DBAPIError) -> bool:
     """Tell whether a NOWAIT found its row locked (3572 on MySQL, 1205 on MariaDB)."""
     return bool(error.orig and error.orig.args and error.orig.args[0] in (1205, 3572))
 
 
-def _commit(session: Session) -> None:
+def commit(session: Session) -> None:
     """Commit; a connection that breaks in it leaves open whether it did."""
     try:
         session.commit()
