@@ -59,7 +59,7 @@ def test_what_was_committed_before_the_table_began_anew_rings(
     sweeper = Sweeper(database, streams)
     mail.publish()
     tailing.run_once()
-    tailing._tailer._last = 10_000
+    tailing._tailer._last = 2**60
     stream = subscribe(mail)
     tailing.passes = PLACE_EVERY
     mail.publish()
