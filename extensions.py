@@ -13,12 +13,14 @@ from sqlalchemy import Engine
 
 from config import Settings
 from restante.identity.authority import Authority
+from restante.identity.devices import USER_CODES
 from restante.identity.known_signers import KnownSigners
 from restante.identity.rates import Rates
 from restante.identity.sealing import derive
 from restante.identity.signing_keys import SigningKeys
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
+from restante.identity.user_codes import UserCodes
 from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.known_recipients import KNOWN, Known
 from restante.inbox.page_token import PAGE_TOKEN_KEY
@@ -78,6 +80,7 @@ def install(app: Flask, settings: Settings) -> House:
     info = {
         RULES: rules_of(settings),
         PAGE_TOKEN_KEY: derive(settings.secret_keys[0], "page tokens"),
+        USER_CODES: UserCodes(settings.secret_keys),
         HELD: InFlight(),
         KNOWN: Known(),
         ON_RING: hub.ring_many,

@@ -23,14 +23,16 @@ MOST_FAILURES = 20
 WINDOW = timedelta(seconds=60)
 
 
-def refuse_guessers(session: Session, subjects: Iterable[str]) -> None:
+def refuse_guessers(
+    session: Session, subjects: Iterable[str], *, most: int = MOST_FAILURES
+) -> None:
     """Raise RateLimited where one of the subjects (`client:…`, `address:…`) has failed too often."""
     now = database_now(session)
     began_at = session.connection().execute(
         select(failed_attempt.c.window_began_at)
         .where(
             failed_attempt.c.subject_hash.in_([_hashed(subject) for subject in subjects]),
-            failed_attempt.c.failures >= MOST_FAILURES,
+            failed_attempt.c.failures >= most,
             failed_attempt.c.window_began_at > now - WINDOW,
         )
         .order_by(failed_attempt.c.window_began_at.desc())
@@ -39,7 +41,7 @@ def refuse_guessers(session: Session, subjects: Iterable[str]) -> None:
     if newest is not None:
         left = newest + WINDOW - now
         raise RateLimited(
-            "Too many failed authentications.",
+            "Too many failed attempts.",
             retry_after_seconds=max(1, round(left.total_seconds())),
         )
 
