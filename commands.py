@@ -28,6 +28,7 @@ from config import load_settings
 from doctor import examine_all
 from egress_commands import egress
 from front_door import look_from_outside
+from operator_commands import operator
 from restante import __version__
 from restante.audit.actions import Action
 from restante.audit.chain import record
@@ -57,6 +58,7 @@ def main() -> None:
 
 
 main.add_command(egress)
+main.add_command(operator)
 
 
 @main.group()

@@ -24,6 +24,7 @@ from restante.storage.instance import InstanceRefused, kept_secret
 
 PREFIX = "RESTANTE_"
 SECRET_LENGTH = 32
+DEFAULT_PUBLIC_URL = "http://127.0.0.1:8000"
 BACKENDS = ("mysql", "mariadb", "sqlite")
 
 
@@ -53,7 +54,7 @@ class Settings(BaseSettings):
     database_slots: int = Field(default=10, ge=1, le=1000)
     secret_key: SecretStr = SecretStr("")
     secret_key_previous: SecretStr = SecretStr("")
-    public_url: str = "http://127.0.0.1:8000"
+    public_url: str = DEFAULT_PUBLIC_URL
     trusted_proxies: int = Field(default=0, ge=0, le=16)
     maintenance: Literal["on", "off"] = "on"
 

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from config import DEFAULT_PUBLIC_URL
 from restante.errors import NotFound
 from restante.identity.agents import create_agent
 from restante.identity.machines import Enrolled
+from restante.identity.operators import find_operator, invite
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.projects import create_project
+from restante.identity.roles import Role
 from restante.identity.scopes import TenantScope
 from restante.identity.services import create_service
+from restante.identity.sign_in_links import Purpose, make_link
 from restante.identity.tenants import create_tenant, find_tenant
 from restante.inbox.publication import Publication
 from restante.inbox.publish import publish
@@ -25,6 +29,7 @@ from restante.storage.transaction import Database
 
 TENANT = "demo"
 PROJECT = "demo"
+OPERATOR = "operator@localhost"
 FIRST_EVENT = b'{"text": "Hello. This waited for you while you were away."}'
 
 
@@ -56,6 +61,20 @@ def make_demo(database: Database, folder: Path, url: str) -> Demo | None:
     for file in demo:
         _move(file, url)
     return Demo(*demo, agent_id=_read(demo[0])["RESTANTE_CLIENT_ID"])
+
+
+def demo_link(database: Database, url: str) -> str:
+    """A new one-time link for the demo tenant's operator, who is made where he is not there."""
+
+    def work(session: Session) -> str:
+        tenant_id = find_tenant(session, TENANT).id
+        try:
+            who = find_operator(session, OPERATOR, tenant_id)
+        except NotFound:
+            who = invite(session, tenant_id, email=OPERATOR, role=Role.TENANT_ADMIN)
+        return make_link(session, who, Purpose.SIGN_IN)
+
+    return f"{url}/sign-in/{database.run(work)}"
 
 
 def _make(session: Session) -> _Made | None:
@@ -114,15 +133,22 @@ def _move(file: Path, url: str) -> None:
         )
 
 
-def what_to_do(demo: Demo, url: str, agent_program: Path) -> str:
+def what_to_do(demo: Demo, url: str, agent_program: Path, *, link: str) -> str:
     """What to open and what to paste."""
     program = shlex.quote(_short(agent_program))
+    command = shlex.quote(_short(agent_program.with_name("restante")))
+    if url != DEFAULT_PUBLIC_URL:
+        command = f"RESTANTE_PUBLIC_URL={url} {command}"
     agent, producer = (shlex.quote(_short(file)) for file in (demo.agent_file, demo.producer_file))
     publication = f"--to {demo.agent_id} --project {PROJECT} --type greeting"
     return f"""
 Restante serves on {url}
 
-  Open:   {url}
+  Open, to sign in as the demo tenant's operator (once, within 15 minutes):
+
+    {link}
+
+  A new link:   {command} operator link --email {OPERATOR}
 
   Paste into another terminal, to receive the first event as the demo agent:
 

@@ -17,7 +17,7 @@ from restante.storage.finding import Level
 from restante.storage.instance import lock_for_serving
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
-from workers.demo import make_demo, what_to_do
+from workers.demo import demo_link, make_demo, what_to_do
 from workers.port import require_free
 
 log = logging.getLogger("restante.start")
@@ -76,9 +76,14 @@ def start(
         if demo and settings.embedded:
             made = make_demo(database, settings.instance, settings.public_url)
             if made is not None:
-                told["demo"] = {"agent": str(made.agent_file), "producer": str(made.producer_file)}
+                link = demo_link(database, settings.public_url)
+                told["demo"] = {
+                    "agent": str(made.agent_file),
+                    "producer": str(made.producer_file),
+                    "sign_in": link,
+                }
                 program = Path(sys.executable).with_name("restante-agent")
-                text = what_to_do(made, settings.public_url, program)
+                text = what_to_do(made, settings.public_url, program, link=link)
         elif demo:
             log.warning(
                 "demo_skipped: RESTANTE_DATABASE_URL is set, and a demo tenant is for SQLite"

@@ -205,6 +205,7 @@ def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> N
     process.kill_group()
     told = json.loads(next(line for line in process.tail().splitlines() if line.startswith("{")))
     assert told["url"] == f"http://127.0.0.1:{port}"
+    assert told["demo"]["sign_in"].startswith(f"{told['url']}/sign-in/rstl_")
     for name in ("agent", "producer"):
         file = Path(told["demo"][name])
         assert file.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,71 @@
+"""`restante operator`: who may sign in to the console, and links to do so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from sqlalchemy.orm import Session
+
+from command_line import as_json, by_command, database, refusing, say
+from config import load_settings
+from restante.identity.operators import Operator, find_operator, invite
+from restante.identity.roles import Role
+from restante.identity.sign_in_links import Purpose, make_link
+from restante.identity.tenants import find_tenant
+
+_TENANT = click.option("--tenant", metavar="T", help="The tenant's id or name.")
+_EMAIL = click.option("--email", required=True, metavar="E")
+
+
+@click.group()
+def operator() -> None:
+    """Operators: the people who sign in to the console."""
+
+
+@operator.command("invite")
+@_TENANT
+@_EMAIL
+@click.option("--role", required=True, type=click.Choice([role.value for role in Role]))
+@as_json
+@refusing
+def operator_invite(tenant: str | None, email: str, role: str, *, as_json: bool) -> None:
+    """Add an operator. Prints the link, good once and for three days, that he signs in with."""
+
+    def work(session: Session) -> tuple[Operator, str]:
+        made = invite(
+            session, _named(session, tenant), email=email, role=Role(role), by=by_command()
+        )
+        return made, make_link(session, made, Purpose.INVITE, by=by_command())
+
+    _say_link(work, as_json=as_json)
+
+
+@operator.command("link")
+@_TENANT
+@_EMAIL
+@as_json
+@refusing
+def operator_link(tenant: str | None, email: str, *, as_json: bool) -> None:
+    """Print a new link for an operator, good once and for fifteen minutes."""
+
+    def work(session: Session) -> tuple[Operator, str]:
+        found = find_operator(session, email, _named(session, tenant))
+        return found, make_link(session, found, Purpose.SIGN_IN, by=by_command())
+
+    _say_link(work, as_json=as_json)
+
+
+def _named(session: Session, tenant: str | None) -> bytes | None:
+    return None if tenant is None else find_tenant(session, tenant).id
+
+
+def _say_link(work: Any, *, as_json: bool) -> None:
+    with database() as house:
+        who, secret = house.run(work)
+    url = f"{load_settings().public_url}/sign-in/{secret}"
+    say(
+        {"operator_id": who.public_id, "url": url},
+        f"operator_id: {who.public_id}\nurl:         {url}\n(The link works once.)",
+        as_json=as_json,
+    )

@@ -1,0 +1,1 @@
+"""Operators: how they sign in, their sessions, and the pages they see."""

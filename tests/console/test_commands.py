@@ -1,0 +1,62 @@
+"""`restante operator`: as a person or a script runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from restante.identity.operators import Operator
+from restante.identity.sign_in_links import take_link
+from restante.storage.engine import make_engine
+from restante.storage.transaction import Database
+from tests.support.serving import RestanteCommand
+
+
+@pytest.fixture
+def command(tmp_path: Path, restante_command: Callable[[str], RestanteCommand]) -> RestanteCommand:
+    made = restante_command(f"sqlite:///{tmp_path / 'mail.db'}")
+    made.environment["RESTANTE_INSTANCE"] = str(tmp_path / "instance")
+    made.environment["RESTANTE_PUBLIC_URL"] = "https://inbox.example.com"
+    made.upgrade()
+    made.create_tenant("acme")
+    return made
+
+
+def invited(command: RestanteCommand, *words: str) -> dict[str, str]:
+    return command.json("operator", "invite", "--email", "ops@example.com", *words)
+
+
+def test_an_invitation_and_a_new_link_let_in(command: RestanteCommand, tmp_path: Path) -> None:
+    made = invited(command, "--tenant", "acme", "--role", "tenant_admin")
+    again = command.json("operator", "link", "--email", "OPS@example.com")
+    assert made.keys() == again.keys() == {"operator_id", "url"}
+    assert made["operator_id"] == again["operator_id"]
+    assert made["operator_id"].startswith("opr_")
+    engine = make_engine(f"sqlite:///{tmp_path / 'mail.db'}")
+    for told in (made, again):
+        start, secret = told["url"].rsplit("/", 1)
+        assert start == "https://inbox.example.com/sign-in"
+        found = Database(engine).run(lambda s, x=secret: take_link(s, x))
+        assert isinstance(found, Operator)
+        assert (found.email, found.tenant_name) == ("ops@example.com", "acme")
+    engine.dispose()
+
+
+def test_what_is_refused_is_a_sentence(command: RestanteCommand) -> None:
+    invite = ("operator", "invite", "--email")
+    assert invited(command, "--role", "platform_admin")["operator_id"]
+    invited(command, "--tenant", "acme", "--role", "operator")
+    for words, expected in (
+        ((*invite, "ops@example.com", "--tenant", "acme", "--role", "operator"), "already"),
+        ((*invite, "nonsense", "--tenant", "acme", "--role", "operator"), "e-mail"),
+        ((*invite, "a@example.com", "--role", "operator"), "tenant"),
+        ((*invite, "a@example.com", "--tenant", "nobody", "--role", "operator"), "no tenant"),
+        (("operator", "link", "--email", "b@example.com"), "no operator"),
+        (("operator", "link", "--email", "ops@example.com"), "more than one"),
+    ):
+        done = command.run(*words)
+        assert (done.returncode, done.stdout) == (1, ""), words
+        assert expected in done.stderr
+        assert "Traceback" not in done.stderr
