@@ -31,6 +31,7 @@ from restante.identity.tokens import Claims, check_time, verify
 from restante.storage.clock import database_now
 from restante.storage.statement import Statement
 from restante.storage.tables.identity import credential, granted_scope, principal, tenant
+from restante.storage.tables.logins import revoked_token
 from restante.storage.transaction import Database
 
 STATE_SECONDS = 0.5
@@ -105,6 +106,7 @@ class _State:
     requires_signatures: bool
     grants: frozenset[Scope]
     credentials: frozenset[bytes]
+    revoked_tokens: frozenset[str]
     projects: Mapping[str, Project]
     principals: dict[frozenset[Scope], Principal] = field(default_factory=dict)
 
@@ -171,6 +173,8 @@ class Authority:
             raise Unauthenticated("principal_gone", presented=True)
         if claims.credential_id not in state.credentials:
             raise Unauthenticated("credential_revoked", presented=True)
+        if claims.token_id in state.revoked_tokens:
+            raise Unauthenticated("token_revoked", presented=True)
         found = state.principals.get(claims.scopes)
         if found is None:
             found = state.principals[claims.scopes] = Principal(
@@ -217,9 +221,12 @@ def _load(session: Session, principal_ids: Sequence[bytes]) -> dict[bytes, _Stat
     rows = _PRINCIPALS.rows(session, wanted)
     grants: defaultdict[bytes, set[Scope]] = defaultdict(set)
     credentials: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    revoked: defaultdict[bytes, set[str]] = defaultdict(set)
     for row in _RIGHTS.rows(session, wanted):
         if row.credential_id is not None:
             credentials[row.principal_id].add(row.credential_id)
+        elif row.token_id is not None:
+            revoked[row.principal_id].add(row.token_id)
         elif (parsed := parse_scope(row.scope)) is not None:
             grants[row.principal_id].add(parsed)
     projects = {t: projects_of(session, t) for t in {row.tenant_id for row in rows}}
@@ -232,6 +239,7 @@ def _load(session: Session, principal_ids: Sequence[bytes]) -> dict[bytes, _Stat
             requires_signatures=bool(row.require_signatures),
             grants=frozenset(grants[row.principal_id]),
             credentials=frozenset(credentials[row.principal_id]),
+            revoked_tokens=frozenset(revoked[row.principal_id]),
             projects=projects[row.tenant_id],
         )
         for row in rows
@@ -253,11 +261,17 @@ _PRINCIPALS = Statement(
 _RIGHTS = Statement(
     union_all(
         select(
-            granted_scope.c.principal_id, granted_scope.c.scope, null().label("credential_id")
+            granted_scope.c.principal_id,
+            granted_scope.c.scope,
+            null().label("credential_id"),
+            null().label("token_id"),
         ).where(granted_scope.c.principal_id.in_(bindparam("principal_ids", expanding=True))),
-        select(credential.c.principal_id, null().label("scope"), credential.c.credential_id).where(
+        select(credential.c.principal_id, null(), credential.c.credential_id, null()).where(
             credential.c.principal_id.in_(bindparam("principal_ids", expanding=True)),
             credential.c.revoked_at.is_(None),
+        ),
+        select(revoked_token.c.principal_id, null(), null(), revoked_token.c.token_id).where(
+            revoked_token.c.principal_id.in_(bindparam("principal_ids", expanding=True))
         ),
     )
 )

@@ -51,7 +51,7 @@ def authenticate_client(session: Session, client_id: str, secret: str) -> Client
     None alike for an unknown or disabled client and for a wrong or revoked secret, after the same
     statements and a comparison in constant time.
     """
-    kind, raw = _named(client_id)
+    kind, raw = named_client(client_id)
     rows = (
         session.connection()
         .execute(
@@ -81,7 +81,7 @@ def authenticate_client(session: Session, client_id: str, secret: str) -> Client
     return found
 
 
-def _named(client_id: str) -> tuple[PrincipalKind, bytes]:
+def named_client(client_id: str) -> tuple[PrincipalKind, bytes]:
     """The kind and id that a client_id names; an id that nobody has where it names none."""
     for kind, prefix in (
         (PrincipalKind.AGENT, Prefix.AGENT),

@@ -19,12 +19,13 @@ from restante.storage.tables.identity import (
     project,
     token_key,
 )
+from restante.storage.tables.logins import revoked_token
 
 
 def may_read(session: Session, bearers: Collection[Claims]) -> dict[Claims, frozenset[bytes]]:
     """The projects each bearer may read now, by four statements however many are asked about.
 
-    None where the agent is not active, the credential revoked or the key of the token removed.
+    None where the agent is not active, the credential or token revoked or the token's key removed.
     """
     if not bearers:
         return {}
@@ -34,8 +35,11 @@ def may_read(session: Session, bearers: Collection[Claims]) -> dict[Claims, froz
     tenants = {r.principal_id: r.tenant_id for r in connection.execute(_ACTIVE, ids)}
     grants: dict[bytes, set[Scope]] = {}
     credentials: dict[bytes, set[bytes]] = {}
-    for principal_id, scope, credential_id in connection.execute(_RIGHTS, ids):
-        if credential_id is not None:
+    revoked: set[tuple[bytes, str]] = set()
+    for principal_id, scope, credential_id, token_id in connection.execute(_RIGHTS, ids):
+        if token_id is not None:
+            revoked.add((principal_id, token_id))
+        elif credential_id is not None:
             credentials.setdefault(principal_id, set()).add(credential_id)
         elif (parsed := parse_scope(scope)) is not None:
             grants.setdefault(principal_id, set()).add(parsed)
@@ -53,6 +57,7 @@ def may_read(session: Session, bearers: Collection[Claims]) -> dict[Claims, froz
         if bearer.principal_id in tenants
         and bearer.kid in kids
         and bearer.credential_id in credentials.get(bearer.principal_id, ())
+        and (bearer.principal_id, bearer.token_id) not in revoked
         else frozenset()
         for bearer in bearers
     }
@@ -79,11 +84,17 @@ _ACTIVE = select(principal.c.principal_id, principal.c.tenant_id).where(
 )
 _RIGHTS = union_all(
     select(
-        granted_scope.c.principal_id, granted_scope.c.scope, null().label("credential_id")
+        granted_scope.c.principal_id,
+        granted_scope.c.scope,
+        null().label("credential_id"),
+        null().label("token_id"),
     ).where(granted_scope.c.principal_id.in_(bindparam("principals", expanding=True))),
-    select(credential.c.principal_id, null(), credential.c.credential_id).where(
+    select(credential.c.principal_id, null(), credential.c.credential_id, null()).where(
         credential.c.principal_id.in_(bindparam("principals", expanding=True)),
         credential.c.revoked_at.is_(None),
+    ),
+    select(revoked_token.c.principal_id, null(), null(), revoked_token.c.token_id).where(
+        revoked_token.c.principal_id.in_(bindparam("principals", expanding=True))
     ),
 )
 _PROJECTS = select(project.c.tenant_id, project.c.slug, project.c.project_id).where(

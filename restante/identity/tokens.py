@@ -6,9 +6,7 @@ algorithm per key, exactly the header members written here, canonical base64url,
 
 from __future__ import annotations
 
-import binascii
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +19,7 @@ from joserfc.jwk import OKPKey
 from restante.errors import Unauthenticated
 from restante.identity.principal import PrincipalKind
 from restante.identity.scopes import Scope, parse_scope
+from restante.identity.strict_jwt import decoded, json_object
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 
 ALGORITHM = "EdDSA"  # RFC 8037: Ed25519
@@ -106,16 +105,16 @@ def _opened(token: str, keys: Mapping[str, OKPKey]) -> tuple[str, dict[str, Any]
     if len(token) > _LONGEST:
         raise ValueError("too long")
     head, _body, signature = token.split(".")
-    header = _object(_decoded(head))
+    header = json_object(decoded(head))
     if set(header) != {"alg", "typ", "kid"}:
         raise ValueError("header")
     kid = _text(header["kid"])
     if _text(header["typ"]).lower() not in _TYPES or header["alg"] != ALGORITHM:
         raise ValueError("typ or alg")
-    if len(_decoded(signature)) != _SIGNATURE_BYTES:
+    if len(decoded(signature)) != _SIGNATURE_BYTES:
         raise ValueError("signature")
     opened = jws.deserialize_compact(token, keys[kid], registry=_REGISTRY)
-    return kid, _object(opened.payload)
+    return kid, json_object(opened.payload)
 
 
 def _claims(kid: str, payload: dict[str, Any], issuer: str) -> Claims:
@@ -145,31 +144,6 @@ def _claims(kid: str, payload: dict[str, Any], issuer: str) -> Claims:
         issued_at=issued_at,
         expires_at=expires_at,
     )
-
-
-def _decoded(part: str) -> bytes:
-    """The bytes of a part; ValueError where another spelling of them would be the canonical one."""
-    try:
-        content = urlsafe_b64decode(part + "=" * (-len(part) % 4))
-    except binascii.Error:
-        raise ValueError("base64url") from None
-    if urlsafe_b64encode(content).rstrip(b"=").decode() != part:
-        raise ValueError("base64url")
-    return content
-
-
-def _object(content: bytes) -> dict[str, Any]:
-    found = json.loads(content, object_pairs_hook=_members)
-    if not isinstance(found, dict):
-        raise TypeError("not an object")
-    return found
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member twice")
-    return members
 
 
 def _text(found: object) -> str:

@@ -21,7 +21,8 @@ from restante.identity.machines import Enrolled
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
 from restante.identity.tenants import create_tenant
-from restante.storage.ids import Prefix, encode_id
+from restante.storage.ids import Prefix, encode_id, new_id
+from tests.oauth.logging_in import Login, Operator
 from tests.support.databases import TestDatabase, empty_tables
 from tests.support.serving import SECRET_KEY
 
@@ -129,3 +130,12 @@ def server(database: TestDatabase) -> Iterator[Server]:
     yield one
     with app.app_context():
         extensions.db.engine.dispose()
+
+
+@pytest.fixture
+def login(server: Server) -> Login:
+    """An agent bob with grants on p1, and an operator of its tenant."""
+    tenant = server.tenant()
+    tenant.project("p1")
+    bob = tenant.agent("bob", "agent:p1:read", "agent:p1:claim", "agent:p1:publish")
+    return Login(server, tenant, bob, Operator(new_id(), tenant.id))

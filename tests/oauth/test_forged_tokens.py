@@ -127,8 +127,8 @@ def test_compressed_encrypted_huge_and_deep(
 ) -> None:
     """JO-014, JO-015. What is too long costs nothing: no part of it is ever decoded."""
     decoded: list[str] = []
-    decode = tokens._decoded
-    monkeypatch.setattr(tokens, "_decoded", lambda part: decoded.append(part) or decode(part))
+    decode = tokens.decoded
+    monkeypatch.setattr(tokens, "decoded", lambda part: decoded.append(part) or decode(part))
     deep = b'{"alg":"EdDSA","typ":"at+jwt","kid":' + b"[" * 3000 + b"]" * 3000 + b"}"
     for bad in (
         "a.b.c.d.e",

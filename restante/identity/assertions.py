@@ -1,0 +1,175 @@
+"""Client assertions (RFC 7523, section 3): a client proves who it is with a key it has registered.
+
+The algorithm is that of the registered key; what a header says of keys (`jwk`, `jku`, `x5u`, `x5c`) is
+not looked at. The size is bounded before anything is parsed. A `jti` is good once, over all nodes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from sqlalchemy import insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from restante.identity.credentials import Client, named_client
+from restante.identity.signatures.keys import Algorithm
+from restante.identity.signatures.public_keys import key_of, thumbprint
+from restante.identity.strict_jwt import decoded, json_object
+from restante.identity.verifying import verify_signature
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.identity import credential, principal
+from restante.storage.tables.logins import used_assertion
+
+PUBLIC_JWK = "public_jwk"
+TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ALGORITHMS: Mapping[Algorithm, str] = {
+    Algorithm.ED25519: "EdDSA",
+    Algorithm.ECDSA_P256_SHA256: "ES256",
+    Algorithm.RSA_PSS_SHA512: "PS512",
+}
+MOST_LIFE_SECONDS = 300
+SKEW_SECONDS = 30
+"""How far a client's clock may be ahead of ours, or its instants behind."""
+_LONGEST = 8 * 1024
+_LONGEST_JTI = 256
+_TYPES = ("jwt", "client-authentication+jwt")
+_FAULTS = (ValueError, TypeError, KeyError, RecursionError, OverflowError, InvalidSignature)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+    signed: bytes
+    signature: bytes
+
+
+def claimed_client(assertion: str) -> str | None:
+    """Whose an assertion says it is, unproven; None where it cannot be read."""
+    read = _read(assertion)
+    named = None if read is None else read.claims.get("sub")
+    return named if isinstance(named, str) and len(named) <= 64 else None
+
+
+def authenticate_by_assertion(
+    session: Session, assertion: str, *, audiences: Collection[str]
+) -> Client | None:
+    """The active client whose registered key made the assertion, for the first time; else None."""
+    read = _read(assertion)
+    if read is None:
+        return None
+    named = read.claims.get("sub")
+    kind, raw = named_client(named if isinstance(named, str) else "")
+    rows = session.connection().execute(
+        select(
+            principal.c.principal_id,
+            principal.c.tenant_id,
+            credential.c.credential_id,
+            credential.c.public_jwk,
+        )
+        .join(credential, credential.c.principal_id == principal.c.principal_id)
+        .where(
+            principal.c.principal_id == raw,
+            principal.c.kind == kind.value,
+            principal.c.status == "active",
+            credential.c.kind == PUBLIC_JWK,
+            credential.c.revoked_at.is_(None),
+        )
+    )
+    now = database_now(session)
+    made_by = _made_by(read, rows.all())
+    if made_by is None:
+        return None
+    until = _expiry(read.claims, audiences, now.replace(tzinfo=UTC).timestamp())
+    if until is None or not _first_use(session, raw, read.claims["jti"], until=until):
+        return None
+    return Client(made_by.principal_id, made_by.tenant_id, kind, made_by.credential_id)
+
+
+def _read(assertion: str) -> _Read | None:
+    """Its parts, in their one spelling; None where it is no JWS of a client."""
+    if len(assertion) > _LONGEST:
+        return None
+    try:
+        head, body, signature = assertion.split(".")
+        header, claims = json_object(decoded(head)), json_object(decoded(body))
+        kind = header.get("typ", "JWT")
+        if "crit" in header or "zip" in header or kind.lower() not in _TYPES:
+            return None
+        return _Read(header, claims, f"{head}.{body}".encode("ascii"), decoded(signature))
+    except (*_FAULTS, AttributeError):
+        return None
+
+
+def _made_by(read: _Read, rows: Sequence[Any]) -> Any:
+    """The credential whose key signed it; None of none."""
+    kid = read.header.get("kid")
+    for row in rows:
+        jwk = json.loads(row.public_jwk)
+        names = (thumbprint(jwk), encode_id(Prefix.KEY, row.credential_id), jwk.get("kid"))
+        algorithm, key = key_of(jwk)
+        if read.header.get("alg") != ALGORITHMS[algorithm] or kid not in (None, *names):
+            continue
+        try:
+            verify_signature(key, read.signature, read.signed)
+        except _FAULTS:
+            continue
+        return row
+    return None
+
+
+def _expiry(claims: Mapping[str, Any], audiences: Collection[str], now: float) -> float | None:
+    """Until when it would be good; None where anything it says does not hold now."""
+    try:
+        expires = _instant(claims["exp"])
+        issued = _instant(claims.get("iat", now))
+        begins = _instant(claims.get("nbf", now))
+        audience = claims["aud"]
+        named = audience if isinstance(audience, list) else [audience]
+        jti = claims["jti"]
+        holds = (
+            claims["iss"] == claims["sub"]
+            and bool(named)
+            and all(isinstance(one, str) and one in audiences for one in named)
+            and isinstance(jti, str)
+            and 0 < len(jti) <= _LONGEST_JTI
+            and now < expires <= now + MOST_LIFE_SECONDS + SKEW_SECONDS
+            and now - MOST_LIFE_SECONDS - SKEW_SECONDS <= issued <= now + SKEW_SECONDS
+            and issued < expires <= issued + MOST_LIFE_SECONDS + SKEW_SECONDS
+            and begins <= now + SKEW_SECONDS
+        )
+    except _FAULTS:
+        return None
+    return expires if holds else None
+
+
+def _instant(found: object) -> float:
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise TypeError("not an instant")
+    if not math.isfinite(found) or not 0 < found < 2**40:
+        raise ValueError("not an instant")
+    return float(found)
+
+
+def _first_use(session: Session, principal_id: bytes, jti: str, *, until: float) -> bool:
+    try:
+        session.connection().execute(
+            insert(used_assertion).values(
+                principal_id=principal_id,
+                jti_hash=hashlib.sha256(jti.encode("utf-8", "surrogatepass")).digest(),
+                expires_at=datetime.fromtimestamp(until, UTC).replace(tzinfo=None)
+                + timedelta(seconds=SKEW_SECONDS),
+            )
+        )
+    except IntegrityError:
+        return False
+    return True
