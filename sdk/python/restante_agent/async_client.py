@@ -15,7 +15,7 @@ import httpx2
 
 from restante_agent import settings
 from restante_agent.doorbell_stream import AsyncDoorbellStream
-from restante_agent.errors import Conflict, UnexpectedAnswer
+from restante_agent.errors import UnexpectedAnswer
 from restante_agent.transport import LIMITS, lost, lower, signed, timeout_of
 from restante_agent.wire import inbox_calls, publish_calls, settle_calls
 from restante_agent.wire.bind import awaiting
@@ -23,7 +23,6 @@ from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
 from restante_agent.wire.retry import RetryPolicy
 from restante_agent.wire.signature import Pen, SigningKey
-from restante_agent.wire.signing import Minted, minted_from
 from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send, Sign
 
 T = TypeVar("T")
@@ -184,27 +183,8 @@ class AsyncClient:
         pen = signing.pen(now, step.rejected)
         if pen is None:
             async with self._key_lock:
-                pen = signing.take(self._kept_key(), now, step.rejected)
-                if pen is None:
-                    pen = await self._mint(now, step.rejected)
+                pen = await self._drive(self.core.new_pen(self._keys, now, step.rejected))
         return pen
-
-    async def _mint(self, now: float, rejected: str | None) -> Pen | None:
-        signing = self.core.shared.signing
-        try:
-            signing.minted = minted_from(await self._drive(self.core.mint()), now)
-        except Conflict:
-            # the agent's other processes have made all the keys there may be: one may be kept now
-            pen = signing.take(self._kept_key(), now, rejected)
-            if pen is None:
-                raise
-            return pen
-        if self._keys is not None:
-            self._keys.write(signing.minted)
-        return signing.pen(now, None)
-
-    def _kept_key(self) -> Minted | None:
-        return None if self._keys is None else self._keys.read()
 
     async def _send(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
         request = self._http.build_request(

@@ -12,6 +12,7 @@ from restante_agent import jsontext
 from restante_agent.errors import (
     ApiError,
     ConfigurationError,
+    Conflict,
     OutcomeUnknown,
     Overloaded,
     RateLimited,
@@ -24,7 +25,7 @@ from restante_agent.problem import error_of
 from restante_agent.version import __version__
 from restante_agent.wire.retry import RetryPolicy
 from restante_agent.wire.signature import Pen
-from restante_agent.wire.signing import KEYS_PATH, Signing
+from restante_agent.wire.signing import KEYS_PATH, KeptKeys, Signing, minted_from
 from restante_agent.wire.step import (
     Answer,
     Authorize,
@@ -170,7 +171,28 @@ class Core:
             waited += wait
             yield Pause(wait)
 
-    def mint(self) -> Exchange[Answer]:
+    def new_pen(
+        self, kept: KeptKeys | None, now: float, rejected: str | None
+    ) -> Exchange[Pen | None]:
+        """The key that the agent's other processes keep, or a new one, kept for them."""
+        signing = self.shared.signing
+        pen = signing.take(None if kept is None else kept.read(), now, rejected)
+        if pen is not None:
+            return pen
+        try:
+            minted = minted_from((yield from self._mint()), now)
+        except Conflict:
+            # the others have made all the keys there may be: one may be kept now
+            pen = signing.take(None if kept is None else kept.read(), now, rejected)
+            if pen is None:
+                raise
+            return pen
+        signing.minted = minted
+        if kept is not None:
+            kept.write(minted)
+        return signing.pen(now, None)
+
+    def _mint(self) -> Exchange[Answer]:
         """A new signing key, by a token that is made for it: an older one may be too old."""
         token = yield from self.obtain(None)
         attempt, waited = 0, 0.0

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 from restante_agent import instants, jsontext
 from restante_agent.errors import UnexpectedAnswer
@@ -28,6 +29,16 @@ class Minted:
     key_id: str
     secret: str = field(repr=False)
     renew_at: float
+
+
+class KeptKeys(Protocol):
+    """Where an agent's processes keep the key they share."""
+
+    def read(self) -> Minted | None:
+        """The one that is kept."""
+
+    def write(self, key: Minted) -> None:
+        """Keep this one."""
 
 
 @dataclass(slots=True)
