@@ -15,18 +15,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from restante.identity.credentials import Client, named_client
+from restante.identity.credentials import Client, live_credentials, named_client
 from restante.identity.signatures.keys import Algorithm
 from restante.identity.signatures.public_keys import key_of, thumbprint
 from restante.identity.strict_jwt import decoded, json_object
 from restante.identity.verifying import verify_signature
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
-from restante.storage.tables.identity import credential, principal
 from restante.storage.tables.logins import used_assertion
 
 PUBLIC_JWK = "public_jwk"
@@ -69,24 +68,9 @@ def authenticate_by_assertion(
         return None
     named = read.claims.get("sub")
     kind, raw = named_client(named if isinstance(named, str) else "")
-    rows = session.connection().execute(
-        select(
-            principal.c.principal_id,
-            principal.c.tenant_id,
-            credential.c.credential_id,
-            credential.c.public_jwk,
-        )
-        .join(credential, credential.c.principal_id == principal.c.principal_id)
-        .where(
-            principal.c.principal_id == raw,
-            principal.c.kind == kind.value,
-            principal.c.status == "active",
-            credential.c.kind == PUBLIC_JWK,
-            credential.c.revoked_at.is_(None),
-        )
-    )
+    rows = live_credentials(session, kind, raw, of_kind=PUBLIC_JWK)
     now = database_now(session)
-    made_by = _made_by(read, rows.all())
+    made_by = _made_by(read, rows)
     if made_by is None:
         return None
     until = _expiry(read.claims, audiences, now.replace(tzinfo=UTC).timestamp())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
@@ -45,14 +47,11 @@ def add_client_secret(session: Session, principal_id: bytes) -> str:
     return secret
 
 
-def authenticate_client(session: Session, client_id: str, secret: str) -> Client | None:
-    """The active client of that id, if the secret is one of its own.
-
-    None alike for an unknown or disabled client and for a wrong or revoked secret, after the same
-    statements and a comparison in constant time.
-    """
-    kind, raw = named_client(client_id)
-    rows = (
+def live_credentials(
+    session: Session, kind: PrincipalKind, principal_id: bytes, *, of_kind: str
+) -> Sequence[Any]:
+    """The credentials of a kind that an active client may prove itself by: ids, secret_hash, public_jwk."""
+    return (
         session.connection()
         .execute(
             select(
@@ -60,18 +59,29 @@ def authenticate_client(session: Session, client_id: str, secret: str) -> Client
                 principal.c.tenant_id,
                 credential.c.credential_id,
                 credential.c.secret_hash,
+                credential.c.public_jwk,
             )
             .join(credential, credential.c.principal_id == principal.c.principal_id)
             .where(
-                principal.c.principal_id == raw,
+                principal.c.principal_id == principal_id,
                 principal.c.kind == kind.value,
                 principal.c.status == "active",
-                credential.c.kind == CLIENT_SECRET,
+                credential.c.kind == of_kind,
                 credential.c.revoked_at.is_(None),
             )
         )
         .all()
     )
+
+
+def authenticate_client(session: Session, client_id: str, secret: str) -> Client | None:
+    """The active client of that id, if the secret is one of its own.
+
+    None alike for an unknown or disabled client and for a wrong or revoked secret, after the same
+    statements and a comparison in constant time.
+    """
+    kind, raw = named_client(client_id)
+    rows = live_credentials(session, kind, raw, of_kind=CLIENT_SECRET)
     hashed = _hashed(secret)
     hmac.compare_digest(hashed, _NOTHING)
     found = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,23 +67,18 @@ class SigningKeys:
         by: Origin = IN_PROCESS,
     ) -> SigningKey:
         """A new shared secret that lives a day. Raises TooManyKeys."""
-        secret = _SECRET_PREFIX + secrets.token_urlsafe(32)
-        raw = new_id()
-        key_id = encode_id(Prefix.KEY, raw)
-        now = _room_for_one(session, principal_id)
-        _note(session, principal_id, Action.SIGNING_KEY_CREATE, target=key_id, by=by)
-        session.connection().execute(
-            insert(signing_key).values(
-                key_id=raw,
-                principal_id=principal_id,
-                credential_id=credential_id,
-                algorithm=Algorithm.HMAC_SHA256.value,
-                secret_sealed=self._sealer.seal(secret.encode(), key_id),
-                created_at=now,
-                expires_at=now + LIFETIME,
-            )
+        secret, raw = _SECRET_PREFIX + secrets.token_urlsafe(32), new_id()
+        made = _add(
+            session,
+            raw,
+            principal_id,
+            credential_id=credential_id,
+            by=by,
+            algorithm=Algorithm.HMAC_SHA256,
+            lives=LIFETIME,
+            secret_sealed=self._sealer.seal(secret.encode(), encode_id(Prefix.KEY, raw)),
         )
-        return SigningKey(key_id, Algorithm.HMAC_SHA256, now, now + LIFETIME, secret=secret)
+        return replace(made, secret=secret)
 
     def register(
         self,
@@ -100,21 +95,16 @@ class SigningKeys:
         except KeyRefused as error:
             raise ValidationFailed.at("/public_jwk", str(error)) from None
         kept = canonical(public_jwk)
-        raw = new_id()
-        key_id = encode_id(Prefix.KEY, raw)
-        now = _room_for_one(session, principal_id)
-        _note(session, principal_id, Action.SIGNING_KEY_CREATE, target=key_id, by=by)
-        session.connection().execute(
-            insert(signing_key).values(
-                key_id=raw,
-                principal_id=principal_id,
-                credential_id=credential_id,
-                algorithm=algorithm.value,
-                public_jwk=json.dumps(kept),
-                created_at=now,
-            )
+        made = _add(
+            session,
+            new_id(),
+            principal_id,
+            credential_id=credential_id,
+            by=by,
+            algorithm=algorithm,
+            public_jwk=json.dumps(kept),
         )
-        return SigningKey(key_id, algorithm, now, None, kept)
+        return replace(made, public_jwk=kept)
 
     def verifying(
         self, session: Session, principal_id: bytes, *, now: datetime
@@ -176,6 +166,35 @@ def revoke_key(
         named = encode_id(Prefix.KEY, key_id)
         _note(session, principal_id, Action.SIGNING_KEY_REVOKE, target=named, by=by)
     return revoked_at
+
+
+def _add(
+    session: Session,
+    raw: bytes,
+    principal_id: bytes,
+    *,
+    credential_id: bytes,
+    by: Origin,
+    algorithm: Algorithm,
+    lives: timedelta | None = None,
+    **material: bytes | str,
+) -> SigningKey:
+    key_id = encode_id(Prefix.KEY, raw)
+    now = _room_for_one(session, principal_id)
+    ends = None if lives is None else now + lives
+    _note(session, principal_id, Action.SIGNING_KEY_CREATE, target=key_id, by=by)
+    session.connection().execute(
+        insert(signing_key).values(
+            key_id=raw,
+            principal_id=principal_id,
+            credential_id=credential_id,
+            algorithm=algorithm.value,
+            created_at=now,
+            expires_at=ends,
+            **material,
+        )
+    )
+    return SigningKey(key_id, algorithm, now, ends)
 
 
 def _room_for_one(session: Session, principal_id: bytes) -> datetime:
