@@ -11,6 +11,7 @@ from orjson import dumps
 
 from restante.errors import NotFound
 from restante.identity.principal import Principal
+from restante.identity.tokens import Claims
 from restante.storage.ids import Prefix, decode_id
 
 JSON = "application/json"
@@ -18,16 +19,19 @@ NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Call:
-    """A request that has been let in and read. `text`: its body as it came."""
+    """A request that has been let in and read. `claims`: its token's; `text`: its body as it came."""
 
-    __slots__ = ("body", "path", "principal", "query", "request", "text")
+    __slots__ = ("body", "claims", "path", "principal", "query", "request", "text")
 
     # what the endpoint's models made; each handler knows its own
     body: Any
     query: Any
 
-    def __init__(self, request: Request, principal: Principal, path: dict[str, str]) -> None:
+    def __init__(
+        self, request: Request, claims: Claims, principal: Principal, path: dict[str, str]
+    ) -> None:
         self.request = request
+        self.claims = claims
         self.principal = principal
         self.path = path
         self.text = b""

@@ -100,7 +100,7 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
         asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
         asked.environ[BEGAN] = perf_counter()
         here = house()
-        principal = authenticate(asked)
+        claims, principal = authenticate(asked)
         if is_signed(asked.environ):
             limit = here.settings.body_limit_bytes
             principal = check_signature(asked, principal, lambda: read_content(asked, limit))
@@ -110,7 +110,7 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
         here.rates.take(principal.id)
         if access.own:
             here.notes.note(principal.id)
-        call = Call(asked, principal, path)
+        call = Call(asked, claims, principal, path)
         if defaults is None or asked.environ.get("QUERY_STRING"):
             call.query = read_query(asked, query)
         else:

@@ -9,18 +9,23 @@ from flask import Request
 from extensions import house
 from restante.errors import AmbiguousCredentials, InsufficientScope, RestanteError, Unauthenticated
 from restante.identity.principal import Principal
+from restante.identity.tokens import Claims
 
 REALM = "restante"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _FORM = "application/x-www-form-urlencoded"
 
 
-def authenticate(request: Request) -> Principal:
-    """The caller, with what he may do now.
+def authenticate(request: Request) -> tuple[Claims, Principal]:
+    """What the token says, and the caller with what he may do now.
+
+    Opens a unit of work where nothing fresh is known.
 
     Raises Unauthenticated (no token, or one that does not hold) and AmbiguousCredentials (more than one).
     """
-    return house().authority.authenticate(bearer_token(request))
+    authority = house().authority
+    claims = authority.claims(bearer_token(request))
+    return claims, authority.principal(claims)
 
 
 def bearer_token(request: Request) -> str:

@@ -34,7 +34,7 @@ def hold(call: Call, look: Callable[[], Reply], seconds: float, *, access: Acces
             if hub.draining:
                 return reply
             try:
-                call.principal = authenticate(call.request)
+                _, call.principal = authenticate(call.request)
                 access.admit(call.principal, call.path)
                 bell.project_ids = frozenset(_projects(call, access))
                 reply = look()

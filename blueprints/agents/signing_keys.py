@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from functools import partial
 from typing import Any, Literal
 
@@ -13,13 +14,13 @@ from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body
 from blueprints.origins import origin_of
-from blueprints.principal import bearer_token
 from blueprints.shapes import WireInstant
 from extensions import house
 from restante.errors import NotFound, TokenTooOld, TooManyKeys, ValidationFailed
 from restante.identity.scopes import Verb
 from restante.identity.signing_keys import live_keys, revoke_key
 from restante.inbox.envelope import instant
+from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -101,19 +102,19 @@ def make_signing_key(session: Session, call: Call) -> Reply:
         raise ValidationFailed.at(
             "Idempotency-Key", "is not taken here: the answer holds a secret, which is not kept"
         )
-    here = house()
-    claims = here.authority.claims(bearer_token(call.request))
-    if int(here.authority.now()) - claims.issued_at > TOKEN_SECONDS:
+    now = database_now(session).replace(tzinfo=UTC)
+    if int(now.timestamp()) - call.claims.issued_at > TOKEN_SECONDS:
         raise TokenTooOld
+    keys = house().signing_keys
     make = (
-        here.signing_keys.mint
+        keys.mint
         if call.body.public_jwk is None
-        else partial(here.signing_keys.register, public_jwk=call.body.public_jwk)
+        else partial(keys.register, public_jwk=call.body.public_jwk)
     )
     made = make(
         session,
         call.principal.id,
-        credential_id=claims.credential_id,
+        credential_id=call.claims.credential_id,
         by=origin_of(call.request, call.principal),
     )
     told = {

@@ -20,7 +20,7 @@ from blueprints.access import own, states
 from blueprints.agents.blueprint import agents
 from blueprints.bodies import read_content, read_query
 from blueprints.fields import Query, QueryCursor
-from blueprints.principal import bearer_token
+from blueprints.principal import authenticate
 from blueprints.signatures import check_signature, is_signed
 from extensions import house
 from restante.errors import Overloaded
@@ -138,8 +138,7 @@ class Frames:
 def subscribe(agent_id: str) -> Response:
     """Open the stream of an agent."""
     here = house()
-    claims = here.authority.claims(bearer_token(request))
-    principal = here.authority.principal(claims)
+    claims, principal = authenticate(request)
     if is_signed(request.environ):
         limit = here.settings.body_limit_bytes
         asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way

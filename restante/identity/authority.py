@@ -131,13 +131,6 @@ class Authority:
         self._calling: dict[bytes, _Cell[_State | None]] = {}
         self._looking = threading.Lock()
 
-    def authenticate(self, token: str) -> Principal:
-        """The bearer, with those scopes of its token that its grants still give.
-
-        Opens no transaction when the state is fresh. Raises Unauthenticated, the same for every cause.
-        """
-        return self.principal(self.claims(token))
-
     def claims(self, token: str) -> Claims:
         """What a token says that is good now by itself: signature, key, time."""
         known = self._keys.fresh(self._monotonic, self._load_keys)
@@ -162,7 +155,8 @@ class Authority:
     def principal(self, claims: Claims) -> Principal:
         """Whom the claims name, as he is now (at most half a second ago); streams ask at each heartbeat.
 
-        Raises Unauthenticated: he is gone or disabled, or his credential is revoked.
+        He has those scopes of his token that his grants still give. Opens no transaction when the
+        state is fresh. Raises Unauthenticated: he is gone or disabled, or his credential is revoked.
         """
         cell = self._states.get(claims.principal_id)
         if cell is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,6 +70,24 @@ def test_blueprints_open_no_transaction_by_hand() -> None:
         for path in files(".py", "blueprints")
         for called, line in calls(tree(path))
         if called.endswith(words[:-1]) or called == words[-1]
+    ]
+    assert not wrong
+
+
+def test_no_blueprint_opens_a_unit_of_work_within_another() -> None:
+    """It would wait for SQLite's only writer, which it is itself; and take a second slot elsewhere."""
+    opens = (
+        *(".database.run", ".authority.claims", ".authority.principal", ".authority.now"),
+        *(".signers.find", "authenticate", "check_signature", "check_unsigned"),
+    )
+    wrong = [
+        f"{name(path)}:{line} {called}"
+        for path in files(".py", "blueprints")
+        for function in ast.walk(tree(path))
+        if isinstance(function, ast.FunctionDef)
+        and any(argument.arg == "session" for argument in function.args.args)
+        for called, line in calls(ast.Module(function.body, []))
+        if called.endswith(opens)
     ]
     assert not wrong
 

@@ -108,7 +108,7 @@ def make_app(database: TestDatabase) -> Flask:
 
     @app.get("/whoami")
     def whoami() -> Response:
-        caller = authenticate(request)
+        _, caller = authenticate(request)
         return jsonify(id=caller.public_id, scopes=sorted(map(str, caller.scopes)))
 
     return app
