@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import islice
-from typing import Generic, TypeVar
 
 from joserfc.jwk import OKPKey
 from sqlalchemy import bindparam, null, select, union_all
@@ -24,6 +23,7 @@ from sqlalchemy.orm import Session
 from restante.errors import Unauthenticated
 from restante.identity.principal import Principal, PrincipalKind, Project
 from restante.identity.projects import projects_of
+from restante.identity.recent import STATE_SECONDS, Cell, Held, Recent
 from restante.identity.requested_scopes import still_given
 from restante.identity.scopes import Scope, parse_scope
 from restante.identity.token_keys import TokenKeys
@@ -34,56 +34,9 @@ from restante.storage.tables.identity import credential, granted_scope, principa
 from restante.storage.tables.logins import revoked_token
 from restante.storage.transaction import Database
 
-STATE_SECONDS = 0.5
 MOST_TOKENS = 20_000
 MOST_PRINCIPALS = 20_000
 MOST_TOGETHER = 200
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class _Recent(Generic[K, V]):
-    """The most recently used values, at most so many. A lock per call: threads and greenlets share it."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: K) -> V | None:
-        with self._lock:
-            value = self._values.get(key)
-            if value is not None:
-                self._values.move_to_end(key)
-            return value
-
-    def put(self, key: K, value: V) -> None:
-        with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            if len(self._values) > self._most:
-                self._values.popitem(last=False)
-
-
-@dataclass(slots=True)
-class _Cell(Generic[V]):
-    """A value that one caller at a time renews, while the others wait for it."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    held: tuple[V, float] | None = None
-
-    def fresh(self, now: Callable[[], float], load: Callable[[], V]) -> V:
-        held = self.held
-        if held is not None and now() - held[1] < STATE_SECONDS:
-            return held[0]
-        with self.lock:
-            held = self.held
-            if held is not None and now() - held[1] < STATE_SECONDS:
-                return held[0]
-            asked_at = now()  # what is on its way may change: it is as old as the question
-            self.held = load(), asked_at
-            return self.held[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +77,11 @@ class Authority:
         self._database = database
         self._token_keys = token_keys
         self._monotonic = monotonic
-        self._keys: _Cell[_Keys] = _Cell()
-        self._claims: _Recent[bytes, Claims] = _Recent(MOST_TOKENS)
-        self._states: _Recent[bytes, _Cell[_State | None]] = _Recent(MOST_PRINCIPALS)
+        self._keys: Cell[_Keys] = Cell()
+        self._claims: Recent[bytes, Claims] = Recent(MOST_TOKENS)
+        self._states: Recent[bytes, Cell[_State | None]] = Recent(MOST_PRINCIPALS)
         # those that have called since some were last looked at: they are looked at together
-        self._calling: dict[bytes, _Cell[_State | None]] = {}
+        self._calling: dict[bytes, Cell[_State | None]] = {}
         self._looking = threading.Lock()
 
     def claims(self, token: str) -> Claims:
@@ -140,6 +93,9 @@ class Authority:
         if claims is None:
             claims = verify(token, issuer=self._token_keys.issuer, keys=known.keys, now=now)
             self._claims.put(digest, claims)
+            # a token that is new here may stand on rights newer than those that are known
+            if (cell := self._states.get(claims.principal_id)) is not None:
+                cell.expire()
         elif claims.kid not in known.keys:
             raise Unauthenticated("key_removed", presented=True)
         check_time(claims, now)
@@ -160,7 +116,7 @@ class Authority:
         """
         cell = self._states.get(claims.principal_id)
         if cell is None:
-            self._states.put(claims.principal_id, cell := _Cell())
+            self._states.put(claims.principal_id, cell := Cell())
         self._calling[claims.principal_id] = cell
         state = cell.fresh(self._monotonic, lambda: self._look(claims.principal_id, cell))
         if state is None or not state.active or state.kind is not claims.kind:
@@ -182,22 +138,22 @@ class Authority:
             )
         return found
 
-    def _look(self, principal_id: bytes, cell: _Cell[_State | None]) -> _State | None:
+    def _look(self, principal_id: bytes, cell: Cell[_State | None]) -> _State | None:
         """A principal as it is now, and with it others that have called and grow old."""
         with self._looking:
             now = self._monotonic()
-            if cell.held is not None and now - cell.held[1] < STATE_SECONDS:
-                return cell.held[0]  # somebody has just looked at it together with his own
+            if (held := cell.found(now)) is not None:
+                return held.value  # somebody has just looked at it together with his own
             calling, self._calling = self._calling, {}
             others = {
-                other_id: other
+                other_id: (other, other.expiries)
                 for other_id, other in islice(calling.items(), MOST_TOGETHER)
-                if other.held is None or now - other.held[1] > STATE_SECONDS / 2
+                if other.found(now + STATE_SECONDS / 2) is None
             }
             states = self._database.run(lambda s: _load(s, sorted({principal_id, *others})))
-            for other_id, other in others.items():
+            for other_id, (other, expiries) in others.items():
                 if other is not cell:
-                    other.held = states.get(other_id), now
+                    other.held = Held(states.get(other_id), now, expiries)
             return states.get(principal_id)
 
     def _load_keys(self) -> _Keys:

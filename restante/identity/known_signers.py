@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from sqlalchemy.orm import Session
 
+from restante.identity.recent import Cell, Recent
 from restante.identity.signatures.keys import VerifyingKey
 from restante.identity.signing_keys import SigningKeys
 from restante.storage.clock import database_now
 from restante.storage.transaction import Database
 
-STATE_SECONDS = 0.5
 MOST_SIGNERS = 20_000
 
 
@@ -31,23 +30,20 @@ class KnownSigners:
         self._database = database
         self._keys = keys
         self._monotonic = monotonic
-        self._held: OrderedDict[bytes, tuple[Mapping[str, VerifyingKey], float]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._held: Recent[bytes, Cell[Mapping[str, VerifyingKey]]] = Recent(MOST_SIGNERS)
 
     def find(self, principal_id: bytes, key_id: str) -> VerifyingKey | None:
         """The live key of that id, if it is this agent's."""
-        held = self._held.get(principal_id)
-        if held is not None and self._monotonic() - held[1] < STATE_SECONDS and key_id in held[0]:
-            return held[0][key_id]
-        asked_at = self._monotonic()  # as old as the question
+        cell = self._held.get(principal_id)
+        if cell is None:
+            self._held.put(principal_id, cell := Cell())
 
         def load(session: Session) -> Mapping[str, VerifyingKey]:
             return self._keys.verifying(session, principal_id, now=database_now(session))
 
-        keys = self._database.run(load)
-        with self._lock:
-            self._held[principal_id] = keys, asked_at
-            self._held.move_to_end(principal_id)
-            if len(self._held) > MOST_SIGNERS:
-                self._held.popitem(last=False)
+        look = partial(cell.fresh, self._monotonic, lambda: self._database.run(load))
+        before, keys = cell.held, look()
+        if key_id not in keys and cell.held is before:
+            cell.expire()
+            keys = look()
         return keys.get(key_id)

@@ -168,7 +168,7 @@ def test_a_key_ends_with_its_credential(world: World, alice: Caller, signer: Sig
         )
 
     world.house.database.run(revoke)
-    world.house.signers._held.clear()
+    world.house.signers._held._values.clear()
     assert told(signed(other, signer, "GET", "A/inbox/stats")) == (401, "signature-unknown-key")
     assert signed(other, newer, "GET", "A/inbox/stats").status_code == 200
     assert [k["key_id"] for k in other.get("A/signing-keys").json["keys"]] == [newer.key_id]
@@ -247,7 +247,7 @@ def test_after_a_restored_backup_what_was_signed_before_is_used_up(
     earlier = int(time.time()) - 10
     assert signed(alice, signer, "GET", "A/inbox/stats", created=earlier).status_code == 200
     world.house.database.run(incarnation.begin)
-    world.house.signers._held.clear()
+    world.house.signers._held._values.clear()
     before = signed(alice, signer, "GET", "A/inbox/stats", created=earlier)
     assert told(before) == (401, "signature-nonce-replayed")
     after = signed(alice, signer, "GET", "A/inbox/stats", created=int(time.time()) + 2)

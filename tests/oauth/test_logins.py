@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import insert, select
 
 from restante.errors import RateLimited
-from restante.identity.authority import STATE_SECONDS
 from restante.identity.credentials import Client
 from restante.identity.device_logins import ANY_AGENT, LoggedIn, Poll, start
 from restante.identity.devices import deny, look_up
 from restante.identity.logins import FAMILY_LIFETIME
 from restante.identity.principal import PrincipalKind
+from restante.identity.recent import STATE_SECONDS
 from restante.identity.refreshing import InvalidGrant
 from restante.identity.requested_scopes import InvalidScope
 from restante.identity.standing import may_read

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
-from sqlalchemy import delete, event, update
+from sqlalchemy import delete, event, insert, update
 from sqlalchemy.sql import Executable
 
 import extensions
-from restante.identity.authority import STATE_SECONDS
+from restante.identity.credentials import add_client_secret
+from restante.identity.recent import STATE_SECONDS
 from restante.storage.clock import database_now
 from restante.storage.tables.identity import credential, granted_scope, principal, token_key
 from tests.oauth.conftest import Server
@@ -30,6 +32,18 @@ def prepared(server: Server) -> tuple[object, str]:
 
 def test_the_state_is_at_most_half_a_second_old() -> None:
     assert STATE_SECONDS <= 0.5
+
+
+def test_a_new_token_has_what_was_granted_before_it(server: Server) -> None:
+    """What is known of its bearer may be older than the grant, or than the credential it came by."""
+    bob, token = prepared(server)
+    grant = insert(granted_scope).values(principal_id=bob.id, scope="agent:p1:publish")
+    server.database.run(lambda s: s.connection().execute(grant))
+    newer = server.token(bob, scope="agent:p1:publish")
+    assert server.call(newer).json["scopes"] == ["agent:p1:publish"]
+    other = replace(bob, client_secret=server.database.run(lambda s: add_client_secret(s, bob.id)))
+    assert server.call(server.token(other)).status_code == 200
+    assert server.call(token).status_code == 200
 
 
 def test_a_disabled_agent(server: Server) -> None:
