@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from restante.errors import InsufficientScope, NotFound
 from restante.identity.principal import Principal, PrincipalKind
+from restante.identity.roles import Right
 from restante.identity.scopes import TenantScope, Verb
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -19,11 +20,14 @@ class Access:
     """One of `scopes` is needed, an `agent:<project>:<verb>` for any project at all.
 
     `own`: the path names an agent, and only that agent is let in. `public`: why no token is needed.
+    `session`: an operator's instead of a token, and `right` is what his role must include, if any.
     """
 
     scopes: tuple[Verb | TenantScope, ...] = ()
     own: bool = False
     public: str = ""
+    session: bool = False
+    right: Right | None = None
 
     def admit(self, principal: Principal, path: dict[str, str]) -> None:
         """NotFound on another agent's path, InsufficientScope without any of the scopes."""
@@ -60,6 +64,11 @@ def any_of(*scopes: Verb | TenantScope) -> Access:
 def public(why: str) -> Access:
     """Anybody."""
     return Access(public=why)
+
+
+def signed_in(right: Right | None = None) -> Access:
+    """An operator, by his session; with a role that includes the right, where one is named."""
+    return Access(session=True, right=right)
 
 
 def states(access: Access) -> Callable[[View], View]:

@@ -163,7 +163,7 @@ def _headers(error: errors.RestanteError, kind: Kind, asked: Request) -> dict[st
 def install(app: Flask) -> None:
     """Show every error of the application as a problem."""
     app.register_error_handler(errors.RestanteError, _refused)
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(HTTPException, http_problem)
     app.register_error_handler(Exception, _failed)
 
 
@@ -173,7 +173,8 @@ def _refused(error: errors.RestanteError) -> Response:
     return problem(error, request)
 
 
-def _http(error: HTTPException) -> Response:
+def http_problem(error: HTTPException) -> Response:
+    """The problem that tells of an error of the framework."""
     if isinstance(error, MethodNotAllowed):
         return problem(
             MethodRefused(), request, {"Allow": ", ".join(sorted(error.valid_methods or ()))}

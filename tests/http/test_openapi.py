@@ -33,6 +33,12 @@ PAGES = {
     "/problems/<slug>",
     "/static/<path:filename>",
     "/api/v1/openapi.json",
+    "/sign-in",
+    "/sign-in/<secret>",
+    "/signed-out",
+    "/sign-out",
+    "/account",
+    "/account/sessions/<session_id>/revoke",
 }
 
 

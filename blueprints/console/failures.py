@@ -1,0 +1,89 @@
+"""What goes wrong in the console, as pages: what was not done, and what to do."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from flask import Blueprint, Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from blueprints import problems
+from blueprints.console.pages import page
+from blueprints.console.sessions import ForeignForm, WrongHost
+from blueprints.request_ids import request_id
+from extensions import house
+from restante import errors
+from restante.identity.roles import RightMissing
+
+log = logging.getLogger("restante.http")
+FOR_PROGRAMS = ("/api/", "/oauth/", "/.well-known/", "/health/", "/metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A page of its own: status, headline, what to do."""
+
+    status: int
+    title: str
+    text: str
+
+
+_WORDS: dict[type[Exception], _Words] = {
+    ForeignForm: _Words(
+        403,
+        "Not done",
+        "This form was not sent from a page that you were shown just now, so nothing was changed. "
+        "Open the page again and repeat it there.",
+    ),
+    RightMissing: _Words(
+        403, "Your role does not include this", "Nothing was changed. A tenant admin may change it."
+    ),
+    errors.NotFound: _Words(
+        404, "There is nothing here", "The address leads nowhere, or to what is not yours to see."
+    ),
+    WrongHost: _Words(421, "This server goes by another name", "Open it under its own address."),
+    errors.RateLimited: _Words(
+        429, "Too many tries", "Nothing was done. Wait a minute, then try again."
+    ),
+    errors.Overloaded: _Words(503, "Too busy just now", "Nothing was done. Try again in a moment."),
+}
+_METHOD = _Words(405, "Not done", "This address does not take that. Nothing was changed.")
+_UNREADABLE = _Words(400, "Not done", "The form could not be read. Nothing was changed.")
+_LARGE = _Words(413, "Not done", "The form is too large. Nothing was changed.")
+_FAILED = _Words(
+    500, "Something went wrong here", "It is not your fault. Its id finds it in the server's log."
+)
+_BY_STATUS = {400: _UNREADABLE, 404: _WORDS[errors.NotFound], 405: _METHOD, 413: _LARGE}
+
+
+def show_as_pages(blueprint: Blueprint) -> None:
+    """Show what its views raise as pages."""
+    blueprint.register_error_handler(Exception, _page_of)
+
+
+def show_unknown_addresses(app: Flask) -> None:
+    """A browser that is nowhere sees a page, a program a problem."""
+
+    def unknown(error: HTTPException) -> Response:
+        html = request.accept_mimetypes.quality("text/html")
+        if request.path.startswith(FOR_PROGRAMS) or html <= request.accept_mimetypes.quality(
+            "application/json"
+        ):
+            return problems.http_problem(error)
+        return _page_of(error)
+
+    app.register_error_handler(404, unknown)
+
+
+def _page_of(error: Exception) -> Response:
+    words = _WORDS.get(type(error), _FAILED)
+    if isinstance(error, HTTPException):
+        words = _BY_STATUS.get(error.code or 500, _FAILED)
+    if words is _FAILED:
+        log.error("request_failed request_id=%s", request_id(request), exc_info=error)
+    home = house().settings.public_url if isinstance(error, WrongHost) else None
+    answer = page("failure.html", words.status, title=words.title, text=words.text, home=home)
+    if isinstance(error, errors.RateLimited):
+        answer.headers["Retry-After"] = str(error.retry_after_seconds)
+    return answer
