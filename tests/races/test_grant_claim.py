@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from restante.errors import InsufficientScope, NotFound, Unauthenticated
-from restante.identity.authority import STATE_SECONDS, Authority
+from restante.identity.authority import Authority
 from restante.identity.principal import Principal, PrincipalKind
+from restante.identity.recent import STATE_SECONDS
 from restante.identity.scopes import Verb
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims

@@ -1,4 +1,4 @@
-"""The caches behind authentication: bounded, and renewed by one caller at a time."""
+"""What a process remembers of bearers and signers: bounded, and renewed by one caller at a time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from restante.identity.authority import STATE_SECONDS, _Cell, _Recent
+from restante.identity.recent import STATE_SECONDS, Cell, Recent
 
 
 def test_of_many_callers_one_renews_and_the_others_get_what_it_found() -> None:
-    cell: _Cell[int] = _Cell()
+    cell: Cell[int] = Cell()
     everyone, loads = threading.Barrier(8), []
 
     def load() -> int:
@@ -29,7 +29,7 @@ def test_of_many_callers_one_renews_and_the_others_get_what_it_found() -> None:
 
 def test_it_is_as_old_as_the_question() -> None:
     """What changed while the answer was on its way is seen in time."""
-    cell: _Cell[int] = _Cell()
+    cell: Cell[int] = Cell()
     now = [0.0]
 
     def slow() -> int:
@@ -40,8 +40,22 @@ def test_it_is_as_old_as_the_question() -> None:
     assert cell.fresh(lambda: now[0], lambda: 2) == 2
 
 
+def test_once_expired_it_is_loaded_again_also_where_it_was_on_its_way() -> None:
+    cell: Cell[int] = Cell()
+    assert cell.fresh(lambda: 0.0, lambda: 1) == 1
+    cell.expire()
+
+    def overtaken() -> int:
+        cell.expire()
+        return 2
+
+    assert cell.fresh(lambda: 0.0, overtaken) == 2
+    assert cell.fresh(lambda: 0.0, lambda: 3) == 3
+    assert cell.fresh(lambda: 0.0, lambda: 4) == 3
+
+
 def test_a_failed_renewal_leaves_the_next_to_try() -> None:
-    cell: _Cell[int] = _Cell()
+    cell: Cell[int] = Cell()
 
     def fail() -> int:
         raise ConnectionError
@@ -52,7 +66,7 @@ def test_a_failed_renewal_leaves_the_next_to_try() -> None:
 
 
 def test_none_is_an_answer_too() -> None:
-    cell: _Cell[int | None] = _Cell()
+    cell: Cell[int | None] = Cell()
     loads: list[None] = []
 
     def load() -> int | None:
@@ -65,7 +79,7 @@ def test_none_is_an_answer_too() -> None:
 
 
 def test_the_least_used_go_first() -> None:
-    recent: _Recent[int, str] = _Recent(2)
+    recent: Recent[int, str] = Recent(2)
     recent.put(1, "a")
     recent.put(2, "b")
     recent.get(1)
