@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Table
+from sqlalchemy import Column, Index, Table, Text
 
-from restante.storage.base import TABLE_OPTIONS, Id, Instant, Number, Serial, metadata
+from restante.storage.base import (
+    TABLE_OPTIONS,
+    Hash,
+    Id,
+    Instant,
+    Number,
+    Serial,
+    ascii_text,
+    metadata,
+)
 
 # One row per ring, in the transaction that made something claimable. Its order is not that of
 # the commits: the tailer reads with an overlap. Pruned by id, so that a ring needs no clock.
@@ -37,5 +46,22 @@ node = Table(
     metadata,
     Column("node_id", Id, primary_key=True),
     Column("seen_at", Instant, nullable=False),
+    **TABLE_OPTIONS,
+)
+
+# Opens one stream for who had a token, whose claims these are. Spent: its row is gone.
+subscribe_ticket = Table(
+    "subscribe_ticket",
+    metadata,
+    Column("ticket_hash", Hash, primary_key=True),
+    Column("recipient_id", Id, nullable=False),
+    Column("credential_id", Id, nullable=False),
+    Column("token_id", ascii_text(32), nullable=False),
+    Column("kid", ascii_text(64), nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("issued_at", Number, nullable=False),  # of the token; seconds since 1970, as it says
+    Column("token_expires_at", Number, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Index(None, "expires_at"),
     **TABLE_OPTIONS,
 )
