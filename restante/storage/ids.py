@@ -24,6 +24,7 @@ class Prefix(StrEnum):
     ROOM = "room"
     AUDIT = "aud"
     SESSION = "ses"
+    JOB = "job"
 
 
 _FIELDS = struct.Struct(">IHHQ")  # the high and the low part of the time, version, variant

@@ -14,6 +14,7 @@ from restante.storage.tables import (
     operators,
     signals,
     signatures,
+    triage,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "operators",
     "signals",
     "signatures",
+    "triage",
 ]

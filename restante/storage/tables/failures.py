@@ -23,6 +23,7 @@ event_failure = Table(
     Column("quarantined_at", Instant, nullable=True),
     Column("quarantine_reason", ascii_text(32), nullable=True),
     Index("quarantine", "tenant_id", "quarantined_at", "failure_signature"),
+    Index("quarantine_of_signature", "tenant_id", "failure_signature", "quarantined_at"),
     **TABLE_OPTIONS,
 )
 
