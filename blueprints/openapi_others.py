@@ -1,4 +1,4 @@
-"""Operations that are no endpoints: the stream, tokens, health. Written by hand; a test compares them."""
+"""Operations that are no endpoints: the stream, health, figures. Written by hand; a test compares them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Any
 
 from blueprints import examples
 from blueprints.openapi_answers import ALWAYS, headers, problems
+from blueprints.openapi_oauth import OAUTH
+from blueprints.openapi_plain import TEXT, json_answer, object_of
 from blueprints.problems import KINDS
 
-_ERROR = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {"error": {"type": "string"}, "error_description": {"type": "string"}},
-}
 _FRAMES = """retry: 4130
 event: ready
 data: {"epoch":"0198c5a1f3e87c2493b5d7f9012a4c6e","head":1045,"claimable":3,"heartbeat_seconds":30}
@@ -29,23 +26,6 @@ data: {"reason":"shutdown","retry_after_ms":1234}
 """
 
 
-def _json(description: str, schema: dict[str, Any], example: Any, *names: str) -> dict[str, Any]:
-    return {
-        "description": description,
-        "headers": headers(*names),
-        "content": {
-            "application/json": {"schema": schema, "examples": {"answer": {"value": example}}}
-        },
-    }
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
-
-
-_TEXT = {"type": "string"}
-_URL = {"type": "string", "format": "uri"}
-
 _stream_problems: dict[int, list[Any]] = {}
 for _error in ALWAYS:
     _kind = KINDS[_error]
@@ -59,7 +39,8 @@ SUBSCRIBE: dict[str, Any] = {
     "when something can be claimed or head has moved; rings coalesce. `heartbeat` comes at least every "
     "`heartbeat_seconds`: a client that hears nothing for two and a half times as long connects again. "
     "After `reconnect` wait `retry_after_ms`; after `revoked` get a new token. The stream ends with its "
-    "token.",
+    "token. For a browser's EventSource, which sends no token, `ticket` is one of `subscribe-tickets` "
+    "instead of the token. What is allowed to which pages, the tenant's `allowed_origins` say.",
     "security": [{"token": ["agent:<project>:read"]}],
     "parameters": [
         {
@@ -67,7 +48,7 @@ SUBSCRIBE: dict[str, Any] = {
             "in": "path",
             "required": True,
             "description": "The agent whose inbox it is.",
-            "schema": _TEXT,
+            "schema": TEXT,
             "example": examples.AGENT_ID,
         },
         {
@@ -77,126 +58,24 @@ SUBSCRIBE: dict[str, Any] = {
             "description": "Rings at once when head is beyond it.",
             "schema": {"type": "integer", "minimum": 0, "maximum": 9223372036854775807},
         },
+        {
+            "name": "ticket",
+            "in": "query",
+            "required": False,
+            "description": "A ticket, good once, and no Authorization field with it. Tokens are never taken "
+            "from a query.",
+            "schema": TEXT,
+        },
     ],
     "responses": {
         "200": {
             "description": "The stream.",
             "headers": headers(),
             "content": {
-                "text/event-stream": {"schema": _TEXT, "examples": {"frames": {"value": _FRAMES}}}
+                "text/event-stream": {"schema": TEXT, "examples": {"frames": {"value": _FRAMES}}}
             },
         },
         **{str(status): problems(kinds) for status, kinds in sorted(_stream_problems.items())},
-    },
-}
-
-TOKEN: dict[str, Any] = {
-    "operationId": "token",
-    "tags": ["OAuth"],
-    "summary": "Get an access token",
-    "description": "OAuth 2.0 client credentials (RFC 6749, section 4.4) with HTTP Basic. Without `scope` "
-    "an agent gets `read` and `claim` for its projects and a service all that it has.",
-    "security": [{"client": []}],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/x-www-form-urlencoded": {
-                "schema": {
-                    "type": "object",
-                    "required": ["grant_type"],
-                    "properties": {"grant_type": {"const": "client_credentials"}, "scope": _TEXT},
-                },
-                "examples": {
-                    "plain": {"value": {"grant_type": "client_credentials"}},
-                    "scoped": {
-                        "value": {
-                            "grant_type": "client_credentials",
-                            "scope": "agent:main:read agent:main:claim agent:main:publish",
-                        }
-                    },
-                },
-            }
-        },
-    },
-    "responses": {
-        "200": _json(
-            "The token.",
-            _object(
-                access_token=_TEXT, token_type=_TEXT, expires_in={"type": "integer"}, scope=_TEXT
-            ),
-            {
-                "access_token": "eyJ…",
-                "token_type": "Bearer",
-                "expires_in": 600,
-                "scope": "agent:main:claim agent:main:read",
-            },
-        ),
-        "400": _json("The request is refused.", _ERROR, {"error": "invalid_scope"}),
-        "401": _json(
-            "The client is not known.", _ERROR, {"error": "invalid_client"}, "WWW-Authenticate"
-        ),
-        "405": _json(
-            "Tokens are asked for by POST.",
-            _ERROR,
-            {"error": "invalid_request", "error_description": "Tokens are asked for by POST."},
-            "Allow",
-        ),
-        "413": _json("The body is too large.", _ERROR, {"error": "invalid_request"}),
-        "429": _json(
-            "Too many failures.", _ERROR, {"error": "temporarily_unavailable"}, "Retry-After"
-        ),
-        "500": _json("Something went wrong.", _ERROR, {"error": "server_error"}),
-        "503": _json(
-            "The database is busy.", _ERROR, {"error": "temporarily_unavailable"}, "Retry-After"
-        ),
-    },
-}
-
-KEYS: dict[str, Any] = {
-    "operationId": "key_set",
-    "tags": ["OAuth"],
-    "summary": "Read the public keys of access tokens",
-    "description": "A JSON Web Key Set (RFC 7517).",
-    "security": [],
-    "responses": {
-        "200": _json(
-            "The keys.",
-            _object(keys={"type": "array", "items": {"type": "object"}}),
-            {
-                "keys": [
-                    {
-                        "kty": "OKP",
-                        "crv": "Ed25519",
-                        "kid": "2031-05",
-                        "use": "sig",
-                        "x": "11qYAYKxCrfVS_…",
-                    }
-                ]
-            },
-        ),
-        "500": _json("Something went wrong.", _ERROR, {"error": "server_error"}),
-        "503": _json(
-            "The database is busy.", _ERROR, {"error": "temporarily_unavailable"}, "Retry-After"
-        ),
-    },
-}
-
-METADATA: dict[str, Any] = {
-    "operationId": "metadata",
-    "tags": ["OAuth"],
-    "summary": "Read what the authorization server can do",
-    "description": "RFC 8414.",
-    "security": [],
-    "responses": {
-        "200": _json(
-            "The metadata.",
-            _object(issuer=_URL, token_endpoint=_URL, jwks_uri=_URL),
-            {
-                "issuer": "https://inbox.example.com",
-                "token_endpoint": "https://inbox.example.com/oauth/token",
-                "jwks_uri": "https://inbox.example.com/oauth/jwks.json",
-            },
-        ),
     },
 }
 
@@ -206,7 +85,9 @@ LIVE: dict[str, Any] = {
     "summary": "Does the process answer?",
     "description": "For whoever restarts it.",
     "security": [],
-    "responses": {"200": _json("It does.", _object(status={"const": "live"}), {"status": "live"})},
+    "responses": {
+        "200": json_answer("It does.", object_of(status={"const": "live"}), {"status": "live"})
+    },
 }
 
 READY: dict[str, Any] = {
@@ -216,14 +97,14 @@ READY: dict[str, Any] = {
     "description": "`maintenance_lag_seconds`: for how long the oldest timer has been due.",
     "security": [],
     "responses": {
-        "200": _json(
+        "200": json_answer(
             "It may.",
-            _object(status={"const": "ready"}, maintenance_lag_seconds={"type": "number"}),
+            object_of(status={"const": "ready"}, maintenance_lag_seconds={"type": "number"}),
             {"status": "ready", "maintenance_lag_seconds": 0.0},
         ),
-        "503": _json(
+        "503": json_answer(
             "Not now.",
-            _object(status={"enum": ["draining", "no_database"]}),
+            object_of(status={"enum": ["draining", "no_database"]}),
             {"status": "draining"},
         ),
     },
@@ -242,7 +123,7 @@ METRICS: dict[str, Any] = {
             "headers": headers(),
             "content": {
                 "text/plain": {
-                    "schema": _TEXT,
+                    "schema": TEXT,
                     "examples": {"figures": {"value": 'claims_total{kind="first"} 1045.0\n'}},
                 }
             },
@@ -252,9 +133,7 @@ METRICS: dict[str, Any] = {
 
 OTHERS: dict[str, dict[str, Any]] = {
     "/api/v1/agents/{agent_id}/subscribe": {"get": SUBSCRIBE},
-    "/oauth/token": {"post": TOKEN},
-    "/oauth/jwks.json": {"get": KEYS},
-    "/.well-known/oauth-authorization-server": {"get": METADATA},
+    **OAUTH,
     "/health/live": {"get": LIVE},
     "/health/ready": {"get": READY},
     "/metrics": {"get": METRICS},

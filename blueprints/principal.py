@@ -13,6 +13,7 @@ from restante.identity.tokens import Claims
 
 REALM = "restante"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_CALLER = "restante.caller"
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -23,9 +24,19 @@ def authenticate(request: Request) -> tuple[Claims, Principal]:
 
     Raises Unauthenticated (no token, or one that does not hold) and AmbiguousCredentials (more than one).
     """
-    authority = house().authority
-    claims = authority.claims(bearer_token(request))
-    return claims, authority.principal(claims)
+    return bearer(request, house().authority.claims(bearer_token(request)))
+
+
+def bearer(request: Request, claims: Claims) -> tuple[Claims, Principal]:
+    """The same for claims that are known to be good by themselves."""
+    principal = request.environ[_CALLER] = house().authority.principal(claims)
+    return claims, principal
+
+
+def caller(request: Request) -> Principal | None:
+    """Who has been found to call; None: nobody, or not yet."""
+    found: Principal | None = request.environ.get(_CALLER)
+    return found
 
 
 def bearer_token(request: Request) -> str:

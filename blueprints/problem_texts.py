@@ -24,7 +24,8 @@ TEXTS: dict[str, Text] = {
     ),
     "ambiguous-credentials": Text(
         "The request proves who sends it in more than one way, so it is not clear who that is.",
-        "Send one Authorization field with one bearer token, and no token in query or form.",
+        "Send one Authorization field with one bearer token, and no token in query or form. A stream is "
+        "opened with a token or with a ticket, not with both.",
     ),
     "page-token-invalid": Text(
         "The page token was given out for another list, or was altered.",
@@ -32,9 +33,10 @@ TEXTS: dict[str, Text] = {
     ),
     "unauthenticated": Text(
         "There is no access token in the request, or it does not hold: it has run out, was made for "
-        "another server, or its agent, service or credential has been disabled, revoked or removed.",
-        "Get a new token at /oauth/token and repeat the request. If that is refused as well, ask whoever "
-        "administers the tenant.",
+        "another server, or its agent, service or credential has been disabled, revoked or removed. A ticket "
+        "for a stream is good once, for 30 s, and as long as the token it was got with.",
+        "Get a new token at /oauth/token, or a new ticket, and repeat the request. If that is refused as "
+        "well, ask whoever administers the tenant.",
     ),
     "insufficient-scope": Text(
         "The token is good, but none of its scopes lets its bearer do this, in this project or at all.",

@@ -19,6 +19,7 @@ from restante.storage.tables.logins import (
 )
 from restante.storage.tables.operation import sample
 from restante.storage.tables.operators import oidc_transaction, operator_session, sign_in_link
+from restante.storage.tables.signals import subscribe_ticket
 from restante.storage.tables.signatures import signature_nonce, signing_key
 from restante.storage.transaction import Database
 from workers.service import Service
@@ -34,6 +35,7 @@ KEPT = (
     (signing_key.c.revoked_at, timedelta(days=1)),
     (used_assertion.c.expires_at, timedelta(0)),
     (revoked_token.c.expires_at, timedelta(0)),
+    (subscribe_ticket.c.expires_at, timedelta(0)),
     (oidc_transaction.c.expires_at, timedelta(0)),
     (operator_session.c.expires_at, timedelta(0)),
     # until then the late are told that it is over, and that a spent one was spent

@@ -1,6 +1,6 @@
 """An agent's own API (contract 5)."""
 
-from blueprints.agents import claim, events, read, settle, signing_keys, stream
+from blueprints.agents import claim, events, read, settle, signing_keys, stream, tickets
 from blueprints.agents.blueprint import EventConverter, agents
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "settle",
     "signing_keys",
     "stream",
+    "tickets",
 ]

@@ -18,17 +18,20 @@ from orjson import dumps
 
 from blueprints.access import own, states
 from blueprints.agents.blueprint import agents
+from blueprints.agents.tickets import admitted
 from blueprints.bodies import read_content, read_query
 from blueprints.fields import Query, QueryCursor
-from blueprints.principal import authenticate
 from blueprints.signatures import check_signature, is_signed
 from extensions import house
-from restante.errors import Overloaded
+from restante.errors import Overloaded, Unauthenticated
+from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
+from restante.identity.subscribe_tickets import spend_ticket
 from restante.identity.tokens import Claims
 from restante.signals.opening import Opening, opening
 from restante.signals.rings import Ring
 from restante.signals.streams import End, Ending, Stream, Streams
+from restante.storage.transaction import Session
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -45,6 +48,7 @@ class SubscribeQuery(Query):
     """How far the subscriber has read."""
 
     after_cursor: QueryCursor | None = None
+    ticket: str | None = None
 
 
 class Line:
@@ -138,7 +142,7 @@ class Frames:
 def subscribe(agent_id: str) -> Response:
     """Open the stream of an agent."""
     here = house()
-    claims, principal = authenticate(request)
+    claims, principal, ticket = admitted(request, agent_id)
     if is_signed(request.environ):
         limit = here.settings.body_limit_bytes
         asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's own way
@@ -155,7 +159,7 @@ def subscribe(agent_id: str) -> Response:
         raise Overloaded("This server has as many streams open as it may: try again, or poll.")
     try:
         # it hears already: what is committed during the look rings
-        found = here.database.run(lambda session: opening(session, principal))
+        found = here.database.run(lambda session: _opening(session, principal, ticket))
         stream.head = max(stream.head, found.head)
         here.streams.bound(stream, claims.expires_at - found.now.replace(tzinfo=UTC).timestamp())
         if found.rings_for(query.after_cursor):
@@ -169,6 +173,14 @@ def subscribe(agent_id: str) -> Response:
     frames = Frames(here.streams, stream, ready_frame(found, here.settings.heartbeat_seconds))
     # passed on as it is: werkzeug would wrap it, and the wrapper would hold the request
     return Response(frames, content_type=MEDIA_TYPE, headers=HEADERS, direct_passthrough=True)
+
+
+def _opening(session: Session, principal: Principal, ticket: str | None) -> Opening:
+    """Where the inbox stands; a ticket is spent with it, and not by a call that comes to nothing."""
+    found = opening(session, principal)
+    if ticket is not None and not spend_ticket(session, ticket):
+        raise Unauthenticated("ticket_spent", presented=True)
+    return found
 
 
 agents.add_url_rule("/subscribe", "subscribe", subscribe, methods=["GET"])

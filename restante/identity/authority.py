@@ -94,12 +94,15 @@ class Authority:
             claims = verify(token, issuer=self._token_keys.issuer, keys=known.keys, now=now)
             self._claims.put(digest, claims)
             # a token that is new here may stand on rights newer than those that are known
-            if (cell := self._states.get(claims.principal_id)) is not None:
-                cell.expire()
-        elif claims.kid not in known.keys:
-            raise Unauthenticated("key_removed", presented=True)
-        check_time(claims, now)
+            self.expire(claims.principal_id)
+        else:
+            _check(claims, known, now)
         return claims
+
+    def check(self, claims: Claims) -> None:
+        """Unauthenticated where a token that says this is not good any more by itself: key, time."""
+        known = self._keys.fresh(self._monotonic, self._load_keys)
+        _check(claims, known, self._now(known))
 
     def now(self) -> float:
         """The database's clock, in seconds since 1970."""
@@ -119,24 +122,16 @@ class Authority:
             self._states.put(claims.principal_id, cell := Cell())
         self._calling[claims.principal_id] = cell
         state = cell.fresh(self._monotonic, lambda: self._look(claims.principal_id, cell))
-        if state is None or not state.active or state.kind is not claims.kind:
-            raise Unauthenticated("principal_gone", presented=True)
-        if claims.credential_id not in state.credentials:
-            raise Unauthenticated("credential_revoked", presented=True)
-        if claims.token_id in state.revoked_tokens:
-            raise Unauthenticated("token_revoked", presented=True)
-        found = state.principals.get(claims.scopes)
-        if found is None:
-            found = state.principals[claims.scopes] = Principal(
-                tenant_id=state.tenant_id,
-                kind=state.kind,
-                id=claims.principal_id,
-                name=state.name,
-                scopes=still_given(claims.scopes, grants=state.grants, slugs=state.projects.keys()),
-                projects=state.projects,
-                must_sign=state.requires_signatures and state.kind is PrincipalKind.AGENT,
-            )
-        return found
+        return _bearer(claims, state)
+
+    def principal_now(self, session: Session, claims: Claims) -> Principal:
+        """The same out of the caller's own transaction, as he is at this moment."""
+        return _bearer(claims, _load(session, [claims.principal_id]).get(claims.principal_id))
+
+    def expire(self, principal_id: bytes) -> None:
+        """Something of the principal has just been withdrawn here: look at it again."""
+        if (cell := self._states.get(principal_id)) is not None:
+            cell.expire()
 
     def _look(self, principal_id: bytes, cell: Cell[_State | None]) -> _State | None:
         """A principal as it is now, and with it others that have called and grow old."""
@@ -163,6 +158,34 @@ class Authority:
             return _Keys(keys, seconds, self._monotonic())
 
         return self._database.run(load)
+
+
+def _check(claims: Claims, known: _Keys, now: float) -> None:
+    if claims.kid not in known.keys:
+        raise Unauthenticated("key_removed", presented=True)
+    check_time(claims, now)
+
+
+def _bearer(claims: Claims, state: _State | None) -> Principal:
+    """Whom the claims name, by what is known of him; Unauthenticated where that does not hold."""
+    if state is None or not state.active or state.kind is not claims.kind:
+        raise Unauthenticated("principal_gone", presented=True)
+    if claims.credential_id not in state.credentials:
+        raise Unauthenticated("credential_revoked", presented=True)
+    if claims.token_id in state.revoked_tokens:
+        raise Unauthenticated("token_revoked", presented=True)
+    found = state.principals.get(claims.scopes)
+    if found is None:
+        found = state.principals[claims.scopes] = Principal(
+            tenant_id=state.tenant_id,
+            kind=state.kind,
+            id=claims.principal_id,
+            name=state.name,
+            scopes=still_given(claims.scopes, grants=state.grants, slugs=state.projects.keys()),
+            projects=state.projects,
+            must_sign=state.requires_signatures and state.kind is PrincipalKind.AGENT,
+        )
+    return found
 
 
 def _load(session: Session, principal_ids: Sequence[bytes]) -> dict[bytes, _State]:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from schemathesis.core import NotSet
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from app import create_app
@@ -78,7 +79,9 @@ def test_every_answer_is_documented(
         case.validate_response(
             answer, excluded_checks=[positive_data_acceptance, negative_data_rejection]
         )
-        if mode is GenerationMode.NEGATIVE and path.startswith("/api/v1"):
+        # to leave out a body that may be left out is no fault
+        is_wrong = mode is GenerationMode.NEGATIVE and not isinstance(case.body, NotSet)
+        if is_wrong and path.startswith("/api/v1"):
             assert answer.status_code not in (201, 202), answer.text
 
     try:
@@ -116,9 +119,10 @@ def test_every_refusal_of_a_stream_is_documented(served: tuple[World, Caller, li
         stranger.get("A/subscribe"),
         alice.get("A/subscribe?after_cursor=-1"),
         alice.get("A/subscribe?ticket=x"),
+        world.client.get(alice.address("A/subscribe?ticket=x")),
         alice.get("A/subscribe"),
     ]
-    assert [answer.status_code for answer in answers] == [401, 400, 403, 404, 422, 422, 503]
+    assert [answer.status_code for answer in answers] == [401, 400, 403, 404, 422, 400, 401, 503]
     documented = DOCUMENT["paths"]["/api/v1/agents/{agent_id}/subscribe"]["get"]["responses"]
     for answer in answers:
         examples = documented[str(answer.status_code)]["content"]["application/problem+json"][
