@@ -81,6 +81,7 @@ failed_attempt = Table(
     **TABLE_OPTIONS,
 )
 
+# The server's own keys: those that sign access tokens, and of what else it signs (server_keys.py).
 token_key = Table(
     "token_key",
     metadata,
@@ -91,5 +92,6 @@ token_key = Table(
     Column("created_at", Instant, nullable=False),
     Column("signs_until", Instant, nullable=True),
     Column("verifies_until", Instant, nullable=True),
+    Column("purpose", ascii_text(8), nullable=False, server_default="token"),
     **TABLE_OPTIONS,
 )
