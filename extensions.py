@@ -15,6 +15,7 @@ from config import Settings
 from restante.identity.authority import Authority
 from restante.identity.devices import USER_CODES
 from restante.identity.known_signers import KnownSigners
+from restante.identity.logins import RefreshTokens
 from restante.identity.rates import Rates
 from restante.identity.sealing import derive
 from restante.identity.signing_keys import SigningKeys
@@ -58,6 +59,7 @@ class House:
     settings: Settings
     database: Database
     token_keys: TokenKeys
+    refresh_tokens: RefreshTokens
     authority: Authority
     signing_keys: SigningKeys
     signers: KnownSigners
@@ -94,6 +96,7 @@ def install(app: Flask, settings: Settings) -> House:
         settings=settings,
         database=database,
         token_keys=token_keys,
+        refresh_tokens=RefreshTokens(settings.secret_keys),
         authority=Authority(database, token_keys),
         signing_keys=signing_keys,
         signers=KnownSigners(database, signing_keys),

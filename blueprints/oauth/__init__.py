@@ -6,9 +6,10 @@ import logging
 
 from flask import Flask
 
-from blueprints.oauth.discovery import blueprint as discovery
+from blueprints.oauth import device, discovery, introspection, revocation, token
 from blueprints.oauth.server import server
-from blueprints.oauth.token import blueprint as token
+
+BLUEPRINTS = tuple(room.blueprint for room in (token, device, revocation, introspection, discovery))
 
 
 def install(app: Flask) -> None:
@@ -16,5 +17,5 @@ def install(app: Flask) -> None:
     # at DEBUG authlib writes whole tokens into the log
     logging.getLogger("authlib").setLevel(logging.INFO)
     server.init_app(app)
-    app.register_blueprint(token)
-    app.register_blueprint(discovery)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)

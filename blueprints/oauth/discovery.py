@@ -8,9 +8,13 @@ import orjson
 from flask import Blueprint, Response
 
 from blueprints.access import public, states
+from blueprints.oauth import device, introspection, revocation
+from blueprints.oauth.clients import ANY, PROVING
+from blueprints.oauth.grants import GRANT_TYPES
 from blueprints.oauth.refusals import refuse_in_json
-from blueprints.oauth.server import AUTH_METHOD, GRANT_TYPES
+from blueprints.oauth.server import TOKEN_PATH
 from extensions import house
+from restante.identity.assertions import ALGORITHMS
 
 CACHE_SECONDS = 300
 
@@ -23,14 +27,23 @@ refuse_in_json(blueprint)
 def metadata() -> Response:
     """Exactly what works."""
     issuer = house().settings.public_url
+    algorithms = list(ALGORITHMS.values())
     return _document(
         {
             "issuer": issuer,
-            "token_endpoint": f"{issuer}/oauth/token",
+            "token_endpoint": issuer + TOKEN_PATH,
+            "device_authorization_endpoint": issuer + device.PATH,
+            "revocation_endpoint": issuer + revocation.PATH,
+            "introspection_endpoint": issuer + introspection.PATH,
             "jwks_uri": f"{issuer}/oauth/jwks.json",
             "grant_types_supported": list(GRANT_TYPES),
             "response_types_supported": [],
-            "token_endpoint_auth_methods_supported": [AUTH_METHOD],
+            "token_endpoint_auth_methods_supported": list(ANY),
+            "token_endpoint_auth_signing_alg_values_supported": algorithms,
+            "revocation_endpoint_auth_methods_supported": list(ANY),
+            "revocation_endpoint_auth_signing_alg_values_supported": algorithms,
+            "introspection_endpoint_auth_methods_supported": list(PROVING),
+            "introspection_endpoint_auth_signing_alg_values_supported": algorithms,
             "service_documentation": f"{issuer}/api/docs",
         }
     )

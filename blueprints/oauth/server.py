@@ -1,71 +1,85 @@
-"""authlib's authorization server, given our clients, scopes and tokens."""
+"""authlib's authorization server, given our clients, our errors and the session of the one unit of work.
+
+What it refuses is an answer, not an exception: the transaction commits, with the failure counted, the
+audit written and the family of a stolen refresh token ended.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from authlib.integrations.flask_oauth2 import AuthorizationServer
-from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidScopeError, OAuth2Request
-from authlib.oauth2.rfc6749.grants import ClientCredentialsGrant
-from flask import g, request
+from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.rfc6749 import (
+    InvalidClientError,
+    OAuth2Request,
+    UnsupportedGrantTypeError,
+)
+from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
+from flask import Response, g, request
 
-from blueprints.oauth.basic import read_basic
+from blueprints.oauth.clients import KnownClient, authenticate
+from blueprints.oauth.forms import attempt_of, proof_of, refuse_form
+from blueprints.oauth.refusals import BASIC_CHALLENGE, refusal
 from extensions import house
-from restante.identity.credentials import Client, authenticate_client
-from restante.identity.grants import grants_of
-from restante.identity.projects import projects_of
-from restante.identity.requested_scopes import InvalidScope, scopes_for_token
+from restante.identity.token_refusals import (
+    note_bad_grant,
+    note_failed_client,
+    record_refusal,
+    refuse_tired,
+)
 from restante.storage.transaction import Session
 
-AUTH_METHOD = "client_secret_basic"
-GRANT_TYPES = (ClientCredentialsGrant.GRANT_TYPE,)
+TOKEN_PATH = "/oauth/token"
 
 
-class AuthenticatedClient(ClientMixin):  # type: ignore[misc] # authlib has no types
-    """A client that has proved who it is."""
+class _Request(OAuth2Request):  # type: ignore[misc] # authlib has no types
+    """What authlib reads of the request: its form and fields, at the address that the settings say.
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
+    The `Host` that came along is nobody's address, and behind a proxy the scheme is not the caller's.
+    """
 
-    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
-        return method == AUTH_METHOD
+    def __init__(self) -> None:
+        uri = house().settings.public_url + request.path
+        super().__init__(request.method, uri, headers=request.headers)
+        self.payload = BasicOAuth2Payload(request.form)
 
-    def check_grant_type(self, grant_type: str) -> bool:
-        return grant_type in GRANT_TYPES
+    @property
+    def form(self) -> Any:
+        return request.form
 
 
 class _Server(AuthorizationServer):  # type: ignore[misc] # authlib has no types
+    def create_oauth2_request(self, asked: object) -> _Request:
+        return _Request()
+
     def authenticate_client(
-        self, request: OAuth2Request, methods: list[str], endpoint: str = "token"
-    ) -> AuthenticatedClient:
-        """The client of the Authorization field; one error for an unknown client and a wrong secret."""
-        sent = read_basic(request.headers.get("Authorization", ""))
-        client = (
-            authenticate_client(current_session(), sent.client_id, sent.client_secret)
-            if sent
-            else None
+        self, asked: OAuth2Request, methods: list[str], endpoint: str = "token"
+    ) -> KnownClient:
+        """One error for an unknown client, a wrong proof and none."""
+        issuer = house().settings.public_url
+        found = authenticate(
+            current_session(),
+            proof_of(request),
+            methods=methods,
+            audiences=(issuer, issuer + TOKEN_PATH),
         )
-        if client is None:
+        if found is None:
             raise InvalidClientError("The client could not be authenticated.", status_code=401)
-        return AuthenticatedClient(client)
+        asked.client = found
+        return found
 
+    def get_token_grant(self, asked: OAuth2Request) -> Any:
+        known = [kind.GRANT_TYPE for kind, _ in self._token_grants]
+        if asked.payload.grant_type not in known:
+            error = UnsupportedGrantTypeError(asked.payload.grant_type)
+            error.description = f"Supported: {', '.join(known)}."
+            raise error
+        return super().get_token_grant(asked)
 
-class _ClientCredentials(ClientCredentialsGrant):  # type: ignore[misc] # authlib has no types
-    TOKEN_ENDPOINT_AUTH_METHODS = [AUTH_METHOD]
-
-    def validate_requested_scope(self) -> None:
-        """Choose the token's scopes; more than granted is refused, never narrowed."""
-        session = current_session()
-        client: Client = self.request.client.client
-        try:
-            g.scopes = scopes_for_token(
-                self.request.payload.scope,
-                client.kind,
-                grants=grants_of(session, client.principal_id),
-                slugs=projects_of(session, client.tenant_id),
-            )
-        except InvalidScope as error:
-            raise InvalidScopeError(error.detail) from None
+    def handle_error_response(self, asked: OAuth2Request, error: OAuth2Error) -> Response:
+        return _refused(error)
 
 
 def current_session() -> Session:
@@ -74,20 +88,33 @@ def current_session() -> Session:
     return session
 
 
-def answer_token_request(session: Session) -> Any:
-    """The answer of authlib to the current request, within the unit of work of this session."""
-    g.session = session
-    return server.create_token_response(request)
+def answer(work: Callable[[], Response], *required: str) -> Response:
+    """What authlib answers to a proper form with these parameters, in one unit of work."""
+    improper = refuse_form(*required)
+    if improper is not None:
+        return improper
+    attempt = attempt_of(request)
+
+    def run(session: Session) -> Response:
+        refuse_tired(session, attempt)
+        g.session = session
+        return work()
+
+    return house().database.run(run)
 
 
-def _make_token(*, client: AuthenticatedClient, **_: Any) -> dict[str, Any]:
-    issued = house().token_keys.issue(current_session(), client.client, g.scopes)
-    return {
-        "access_token": issued.access_token,
-        "token_type": "Bearer",
-        "expires_in": issued.expires_in_seconds,
-        "scope": " ".join(map(str, issued.scopes)),
-    }
+def _refused(error: OAuth2Error) -> Response:
+    """The refusal as an answer, counted and written down."""
+    session, attempt = current_session(), attempt_of(request)
+    text = error.description or "The request is refused."
+    if error.error == "invalid_client":
+        note_failed_client(session, attempt)
+        return refusal(error.error, text, 401, WWW_Authenticate=BASIC_CHALLENGE)
+    if error.error == "invalid_grant":
+        note_bad_grant(session, attempt)
+    elif error.error in ("invalid_scope", "unauthorized_client"):
+        record_refusal(session, attempt.client, error.error, by=attempt.by)
+    return refusal(error.error, text, error.status_code)
 
 
 def _keep_nothing(token: dict[str, Any], request: OAuth2Request) -> None:
@@ -95,5 +122,3 @@ def _keep_nothing(token: dict[str, Any], request: OAuth2Request) -> None:
 
 
 server = _Server(save_token=_keep_nothing)
-server.register_grant(_ClientCredentials)
-server.register_token_generator(ClientCredentialsGrant.GRANT_TYPE, _make_token)

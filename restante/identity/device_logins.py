@@ -21,6 +21,7 @@ from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.requested_scopes import MOST_SCOPES, InvalidScope, still_given
 from restante.identity.scopes import ProjectScope, Scope, parse_scope
+from restante.identity.token_refusals import record_refusal
 from restante.identity.user_codes import UserCodes
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id
@@ -65,6 +66,11 @@ class LoggedIn:
     family_id: bytes
     scopes: frozenset[Scope]
     refresh_token: str = field(repr=False)
+
+
+def may_be_public(client: str) -> bool:
+    """Whether a client of this name needs no proof: an agent's id, or that of no agent yet."""
+    return client == ANY_AGENT or decode_id(Prefix.AGENT, client) is not None
 
 
 def start(
@@ -113,6 +119,8 @@ def poll(session: Session, device_code: str, *, client: str, by: Origin) -> Logg
     row = connection.execute(select(device).where(own).with_for_update()).one_or_none()
     now = database_now(session)
     if row is None or row.client != client or row.status == "spent":
+        why = "unknown" if row is None else "another client's" if row.client != client else "spent"
+        record_refusal(session, client, f"a device code: {why}", by=by)
         return Poll.INVALID
     if row.status == "denied":
         return Poll.DENIED
@@ -131,6 +139,8 @@ def poll(session: Session, device_code: str, *, client: str, by: Origin) -> Logg
     )
     scopes = _left(session, row)
     if not spent.rowcount or not scopes:
+        agent = encode_id(Prefix.AGENT, row.principal_id)
+        record_refusal(session, agent, "a device code: nothing of its login is left", by=by)
         return Poll.INVALID
     login = Approved(
         principal_id=row.principal_id,

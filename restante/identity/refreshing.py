@@ -16,22 +16,18 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
-from restante.errors import RestanteError
 from restante.identity.grants import grants_of
 from restante.identity.logins import IDLE_LIFETIME, RefreshTokens, hash_of
 from restante.identity.projects import projects_of
 from restante.identity.requested_scopes import InvalidScope, still_given
 from restante.identity.scopes import Scope, parse_scope
+from restante.identity.token_refusals import record_refusal
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.identity import credential, principal
 from restante.storage.tables.logins import refresh_family, refresh_token
 
 GRACE = timedelta(seconds=10)
-
-
-class InvalidGrant(RestanteError):
-    """The grant is unknown, over, spent, revoked or another client's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +53,42 @@ def refresh(
     """The child of the token presented; None where it is worth nothing, and commit then too.
 
     Whatever is neither the unspent token nor within its grace revokes the family, with an audit
-    entry `refresh.reuse`. Raises InvalidScope (more than the first grant) and InvalidGrant (nothing
-    of the grant is left), both without spending anything.
+    entry `refresh.reuse`; what else is worth nothing leaves `token.refuse`. Raises InvalidScope (more
+    than the first grant) without spending anything.
     """
     connection = session.connection()
     presented_hash = hash_of(presented)
     family = _locked_family(session, presented_hash)
     if family is None:
+        record_refusal(session, client, "an unknown refresh token", by=by)
         return None
     token = connection.execute(
         select(refresh_token).where(refresh_token.c.token_hash == presented_hash)
     ).one()
     now = database_now(session)
+    target = encode_id(Prefix.AGENT, family.principal_id)
     if family.revoked_at is not None or family.expires_at <= now:
+        record_refusal(session, target, "a refresh token of a login that has ended", by=by)
         return None
     if family.client != client or (
         token.spent_at is not None and not _is_late(session, token, now)
     ):
         kill_family(session, family, now=now)
-        target = encode_id(Prefix.AGENT, family.principal_id)
         why = "another client" if family.client != client else "a spent token"
         record(
             session,
             Entry(family.tenant_id, by, Action.REFRESH_REUSE, target, Outcome.REFUSED, why),
         )
         return None
-    if family.status != "active" or token.expires_at <= now:
+    if token.expires_at <= now:
+        record_refusal(session, target, "a refresh token that is too old", by=by)
         return None
-    scopes = _scopes(session, family, asked)
+    is_active = family.status == "active"
+    scopes = _scopes(session, family, asked) if is_active else frozenset()
+    if not scopes:
+        why = "nothing of the login is left" if is_active else "the agent is not active"
+        record_refusal(session, target, f"a refresh token: {why}", by=by)
+        return None
     if token.spent_at is None:
         child = _spend(session, token, presented, tokens, family=family, now=now)
     else:
@@ -155,14 +159,11 @@ def _is_late(session: Session, token: Any, now: datetime) -> bool:
 def _scopes(session: Session, family: Any, asked: str | None) -> frozenset[Scope]:
     cap = {scope for text in family.scopes.split() if (scope := parse_scope(text)) is not None}
     wanted = cap if asked is None or not asked.strip() else _wanted(asked, cap)
-    left = still_given(
+    return still_given(
         wanted,
         grants=grants_of(session, family.principal_id),
         slugs=projects_of(session, family.tenant_id),
     )
-    if not left:
-        raise InvalidGrant("Nothing of what was granted is left.")
-    return left
 
 
 def _wanted(asked: str, cap: set[Scope]) -> set[Scope]:

@@ -28,14 +28,26 @@ def test_addresses_come_from_the_settings(server: Server, headers: dict[str, str
 
 
 def test_the_metadata_says_what_works_and_no_more(server: Server) -> None:
-    """JO-105."""
+    """JO-105: every grant, method and endpoint that is named is tried by the tests of this folder."""
     told = server.client.get("/.well-known/oauth-authorization-server").json
-    assert told["grant_types_supported"] == ["client_credentials"]
-    assert told["token_endpoint_auth_methods_supported"] == ["client_secret_basic"]
-    assert "none" not in str(told)
-    tenant = server.tenant()
-    tenant.project("p1")
-    assert server.ask(tenant.agent("bob", "agent:p1:read")).status_code == 200
+    assert told["grant_types_supported"] == [
+        "client_credentials",
+        "refresh_token",
+        "urn:ietf:params:oauth:grant-type:device_code",
+    ]
+    methods = ["client_secret_basic", "private_key_jwt", "none"]
+    assert told["token_endpoint_auth_methods_supported"] == methods
+    assert told["revocation_endpoint_auth_methods_supported"] == methods
+    assert told["introspection_endpoint_auth_methods_supported"] == methods[:2]
+    algorithms = [value for name, value in told.items() if "_alg_" in name]
+    assert algorithms == [["EdDSA", "ES256", "PS512"]] * 3
+    endpoints = {name: url for name, url in told.items() if name.endswith("_endpoint")}
+    assert len(endpoints) == 4
+    for url in endpoints.values():
+        answer = server.client.post(
+            url.removeprefix(ISSUER), data={"grant_type": "x", "token": "x"}
+        )
+        assert answer.status_code in (400, 401)
 
 
 def test_the_key_set_holds_public_keys_only(server: Server) -> None:
