@@ -9,7 +9,7 @@ from flask import Flask, Response, request, send_from_directory
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import extensions
-from blueprints import console, docs, events, home, oauth, openapi, problem_pages, problems
+from blueprints import console, cors, docs, events, home, oauth, openapi, problem_pages, problems
 from blueprints.access import public, states
 from blueprints.agents import EventConverter, agents
 from blueprints.endpoint import BEGAN
@@ -48,6 +48,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         app.register_blueprint(blueprint)
     oauth.install(app)
     console.install(app)
+    cors.install(app)
     app.after_request(_sign)
     app.add_url_rule("/static/<path:filename>", "static", _static)
     if hops := settings.trusted_proxies:

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from config import Settings
 from restante.identity.authority import Authority
+from restante.identity.browser_origins import AllowedOrigins
 from restante.identity.devices import USER_CODES
 from restante.identity.known_signers import KnownSigners
 from restante.identity.logins import RefreshTokens
@@ -63,6 +64,7 @@ class House:
     authority: Authority
     signing_keys: SigningKeys
     signers: KnownSigners
+    origins: AllowedOrigins
     rates: Rates
     hub: Hub
     streams: Streams[Claims]
@@ -100,6 +102,7 @@ def install(app: Flask, settings: Settings) -> House:
         authority=Authority(database, token_keys),
         signing_keys=signing_keys,
         signers=KnownSigners(database, signing_keys),
+        origins=AllowedOrigins(database),
         rates=Rates(settings.rate_limit_per_second),
         hub=hub,
         streams=Streams(
