@@ -34,6 +34,7 @@ from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry
 from restante.audit.verification import Progress, verify_on
+from restante.coordination.restored import restore_memory
 from restante.identity.agents import create_agent
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
@@ -93,6 +94,9 @@ def db_restored(*, as_json: bool) -> None:
         while last is not None:
             last, number = house.run(functools.partial(restore_inboxes, after=last))
             inboxes += number
+        last = b""
+        while last is not None:
+            last = house.run(functools.partial(restore_memory, after=last))
         house.run(forget_streams)
         begun = house.run(incarnation.begin)
         house.run(lambda s: record(s, Entry(None, by_command(), Action.DATABASE_RESTORED)))

@@ -16,18 +16,6 @@ _OTHERS = {
         "The agent has an active callback with mode `deliver` for this project.",
         "Suspend or remove that one first.",
     ),
-    "turn-conflict": (
-        409,
-        "The turn could not be taken",
-        "A part of the turn could not be done, so none of it was: `failures` says which and why.",
-        "Look at `failures`, read the state again, and take the turn anew.",
-    ),
-    "version-conflict": (
-        412,
-        "The version is another one by now",
-        "If-Match names another version than the present one. Nothing was changed.",
-        "Read it again, and repeat the write with the version you get.",
-    ),
     "callback-refused": (
         422,
         "The URL is not taken as a callback",

@@ -67,8 +67,37 @@ TEXTS: dict[str, Text] = {
         "Get a new access token and repeat the request at once.",
     ),
     "too-many-keys": Text(
-        "The agent has four live signing keys, as many as it may.",
-        "Delete one, or wait until one has run out.",
+        "The agent has four live signing keys, or 10,000 keys in its memory of this project: as many as it "
+        "may. `detail` says which.",
+        "Delete one. A signing key also goes when it has run out.",
+    ),
+    "turn-conflict": Text(
+        "A part of the turn could not be done as it was said, so none of it was: `failures` says which part, "
+        "which of its list, and why, as the problem that this would have been alone.",
+        "Look at `failures`. What they say of a claim is as for stale-claim: stop working on that event. For "
+        "a version-conflict read the key again, and take the turn anew with another Idempotency-Key.",
+        {
+            "failures": [
+                {
+                    "part": "memory",
+                    "index": 0,
+                    "problem": {
+                        "type": "/problems/version-conflict",
+                        "title": "The version is another one",
+                        "status": 412,
+                        "detail": "The key is at another version than the one named: nothing was written.",
+                        "current_version": 17,
+                    },
+                }
+            ]
+        },
+    ),
+    "version-conflict": Text(
+        "The key is at another version than If-Match, If-None-Match or `if_version` names. Nothing was "
+        "changed. `current_version` is the present one; null: there is nothing under this key.",
+        "Read the key again, and repeat the write with the version you get, if it is still right. After a "
+        "lost answer it may be your own write that you find.",
+        {"current_version": 17},
     ),
     "event-final": Text(
         "The event is completed, cancelled or expired, and stays that.",
@@ -81,7 +110,8 @@ TEXTS: dict[str, Text] = {
     "cursor-gone": Text(
         "The events after this cursor can no longer be told in full: they went by retention, or the inbox "
         "has begun a new epoch after its database was restored. `lost` says what was missed, where that is "
-        "known.",
+        "known. Of a memory's revision: what was deleted after it is no longer known; `oldest_revision` and "
+        "`memory_revision` then say from where on it is.",
         "Fetch `state_url` once and go on from the cursor it gives. Never repeat the old cursor.",
         {
             "reason": "retention",

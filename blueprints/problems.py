@@ -72,13 +72,15 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     errors.NotFound: Kind("not-found", 404, "There is nothing of that name here"),
     MethodRefused: Kind("method-not-allowed", 405, "The method is not allowed here"),
     errors.TokenTooOld: Kind("token-too-old", 403, "The access token is too old for this"),
-    errors.TooManyKeys: Kind("too-many-keys", 409, "There are too many signing keys"),
+    errors.TooManyKeys: Kind("too-many-keys", 409, "There are too many keys"),
     errors.StaleClaim: Kind("stale-claim", 409, "The claim is not the current one"),
     errors.EventFinal: Kind("event-final", 409, "The event is final"),
     errors.IdempotencyInFlight: Kind(
         "idempotency-in-flight", 409, "The first request is still running"
     ),
+    errors.TurnConflict: Kind("turn-conflict", 409, "The turn could not be taken"),
     errors.CursorGone: Kind("cursor-gone", 410, "The history of this cursor is gone"),
+    errors.VersionConflict: Kind("version-conflict", 412, "The version is another one"),
     BodyTooLarge: Kind("payload-too-large", 413, "Too many bytes"),
     errors.PayloadTooLarge: Kind("payload-too-large", 413, "Too many bytes"),
     UnsupportedMediaType: Kind("unsupported-media-type", 415, "The body must be application/json"),

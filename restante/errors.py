@@ -61,6 +61,18 @@ class TooManyKeys(RestanteError):
     """The agent has four live signing keys, as many as it may."""
 
 
+class TooManyMemoryKeys(TooManyKeys):
+    """The agent's memory has 10,000 keys in this project, as many as it may: delete some."""
+
+
+class VersionConflict(RestanteError):
+    """The key is at another version than the one named: nothing was written."""
+
+
+class TurnConflict(RestanteError):
+    """A part of the turn cannot be done as it is said: nothing of it was done."""
+
+
 class StaleClaim(RestanteError):
     """The claim named is not the current one, or its lease is over: nothing was changed."""
 

@@ -1,11 +1,17 @@
-"""Moves old events from the front of each inbox into the archive, some inboxes a pass."""
+"""Moves old events from the front of each inbox into the archive, and drops old tombstones of memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from restante.coordination.tombstones import (
+    agents_with_old_tombstones,
+    forget_tombstones,
+    raise_memory_floor,
+)
 from restante.errors import RestanteError
 from restante.inbox.retention import (
     aged_inboxes,
@@ -53,13 +59,24 @@ class Retention(Service):
         is_round_over = len(recipients) < INBOXES
         self._after = b"" if is_round_over else recipients[-1]
         scheduled = self._database.run(prune_scheduled) if is_round_over else 0
+        forgotten = self._forget() if is_round_over else 0
         return {
             "inboxes": len(recipients),
             "archived": archived,
             "scheduled": scheduled,
+            "tombstones": forgotten,
             "failed": failed,
             "more": int(not is_round_over),
         }
+
+    def _forget(self) -> int:
+        """Drop old tombstones of memory, some agents' a round; the floor is committed before."""
+        agents = self._database.run(lambda s: agents_with_old_tombstones(s, limit=INBOXES))
+        forgotten = 0
+        for agent_id in agents:
+            self._database.run(partial(raise_memory_floor, agent_id=agent_id))
+            forgotten += self._database.run(partial(forget_tombstones, agent_id=agent_id))
+        return forgotten
 
     def _eat(self, recipient_id: bytes) -> int:
         archived = 0

@@ -10,6 +10,12 @@ from restante.errors import InsufficientScope
 from restante.identity.scopes import ProjectScope, Scope, TenantScope, Verb
 from restante.storage.ids import Prefix, encode_id
 
+_EVERYWHERE = {
+    Verb.PUBLISH: TenantScope.EVENTS_PUBLISH,
+    Verb.MEMORY: TenantScope.MEMORY_WRITE,
+}
+"""Verbs that a tenant scope gives in every project of the tenant."""
+
 
 class PrincipalKind(StrEnum):
     """Machines that call; operators come with their own sessions."""
@@ -65,14 +71,15 @@ class Principal:
         return scope in self.scopes
 
     def covered(self, verb: Verb) -> tuple[Project, ...]:
-        """The projects for which it has the verb, by slug; all of them for tenant:events:publish."""
+        """The projects for which it has the verb, by slug; a tenant scope may mean all of them."""
         known = self._covered.get(verb)
         if known is None:
             known = self._covered[verb] = self._find_covered(verb)
         return known
 
     def _find_covered(self, verb: Verb) -> tuple[Project, ...]:
-        if verb is Verb.PUBLISH and TenantScope.EVENTS_PUBLISH in self.scopes:
+        everywhere = _EVERYWHERE.get(verb)
+        if everywhere is not None and everywhere in self.scopes:
             return tuple(self.projects[slug] for slug in sorted(self.projects))
         slugs = {s.project for s in self.scopes if isinstance(s, ProjectScope) and s.verb is verb}
         return tuple(self.projects[slug] for slug in sorted(slugs & self.projects.keys()))

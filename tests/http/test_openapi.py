@@ -263,7 +263,7 @@ def test_every_problem_has_a_page_that_says_what_to_do(app: Flask) -> None:
 
 def test_names_that_no_call_answers_with_yet_have_their_pages(app: Flask) -> None:
     assert not RESERVED.keys() & TEXTS.keys()
-    for slug in ("turn-conflict", "challenge-failed"):
+    for slug in ("callback-refused", "challenge-failed"):
         assert slug in RESERVED
     for kind, text in RESERVED.values():
         page = app.test_client().get(kind.type)
