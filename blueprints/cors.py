@@ -2,7 +2,7 @@
 
 The agents' API only, compared exactly, without credentials. A preflight brings no token, and neither does
 what is refused before it is known who calls: there it is enough that some tenant lists the origin. What is
-answered to somebody is for the origins that his own tenant lists (decision 0023).
+answered to somebody is for the origins that his own tenant lists (decision 0020).
 """
 
 from __future__ import annotations
