@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     heartbeat_seconds: float = Field(default=30.0, gt=0, le=300, allow_inf_nan=False)
     payload_limit_bytes: int = Field(default=256 * 1024, ge=1024, le=8 * 1024 * 1024)
     body_limit_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=64 * 1024 * 1024)
+    key_rotation_days: float = Field(default=30.0, ge=1, le=36_500, allow_inf_nan=False)
     rate_limit_per_second: float = Field(
         default=0.0, ge=0, allow_inf_nan=False
     )  # per principal; 0: none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from flask import Flask, current_app
@@ -15,6 +16,7 @@ from config import Settings
 from restante.identity.authority import Authority
 from restante.identity.browser_origins import AllowedOrigins
 from restante.identity.devices import USER_CODES
+from restante.identity.key_rotation import KEY_SCHEDULE, KeySchedule
 from restante.identity.known_signers import KnownSigners
 from restante.identity.logins import RefreshTokens
 from restante.identity.rates import Rates
@@ -85,6 +87,7 @@ def install(app: Flask, settings: Settings) -> House:
         RULES: rules_of(settings),
         PAGE_TOKEN_KEY: derive(settings.secret_keys[0], "page tokens"),
         USER_CODES: UserCodes(settings.secret_keys),
+        KEY_SCHEDULE: key_schedule(settings),
         HELD: InFlight(),
         KNOWN: Known(),
         ON_RING: hub.ring_many,
@@ -115,6 +118,11 @@ def install(app: Flask, settings: Settings) -> House:
     )
     app.extensions["restante"] = house
     return house
+
+
+def key_schedule(settings: Settings) -> KeySchedule:
+    """How often the server's keys rotate, and what new ones are sealed with."""
+    return KeySchedule(settings.secret_keys, timedelta(days=settings.key_rotation_days))
 
 
 def rules_of(settings: Settings) -> Rules:

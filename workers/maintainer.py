@@ -10,7 +10,8 @@ from pathlib import Path
 from types import FrameType
 
 from config import Settings
-from extensions import rules_of
+from extensions import key_schedule, rules_of
+from restante.identity.key_rotation import KEY_SCHEDULE
 from restante.inbox.rules import RULES
 from restante.observations import ON_OBSERVED
 from restante.signals.neighbours import Neighbours
@@ -38,6 +39,7 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
         make_engine(settings.database_url, slots=SLOTS),
         info={
             RULES: rules_of(settings),
+            KEY_SCHEDULE: key_schedule(settings),
             ON_RING: neighbours.ring_many,
             ON_OBSERVED: metrics.observe,
         },

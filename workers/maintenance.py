@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from restante.storage.transaction import Database
+from workers.key_rotation import KeyRotation
 from workers.pruner import Pruner
 from workers.retention import Retention
 from workers.run_folder import HostLock
@@ -22,7 +23,13 @@ TRY_SECONDS = 1.0
 
 def maintenance_services(database: Database) -> list[Service]:
     """All of it."""
-    return [Timers(database), Retention(database), Pruner(database), Sampler(database)]
+    return [
+        Timers(database),
+        Retention(database),
+        Pruner(database),
+        Sampler(database),
+        KeyRotation(database),
+    ]
 
 
 class Maintenance:

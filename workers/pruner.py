@@ -10,6 +10,7 @@ from restante.identity.families import prune_families
 from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
+from restante.storage.tables.identity import token_key
 from restante.storage.tables.keys import claim_record, idempotency_key, publication_key
 from restante.storage.tables.logins import (
     device_authorization,
@@ -35,6 +36,7 @@ KEPT = (
     (signing_key.c.revoked_at, timedelta(days=1)),
     (used_assertion.c.expires_at, timedelta(0)),
     (revoked_token.c.expires_at, timedelta(0)),
+    (token_key.c.verifies_until, timedelta(0)),
     (subscribe_ticket.c.expires_at, timedelta(0)),
     (oidc_transaction.c.expires_at, timedelta(0)),
     (operator_session.c.expires_at, timedelta(0)),

@@ -29,8 +29,9 @@ def payload_of(token: str) -> dict[str, Any]:
 
 def own_key(server: Server) -> OKPKey:
     """The private key that the server signs with."""
-    (key,) = server.house.token_keys._private.values()
-    return key
+    opened = server.house.token_keys.keys._opened
+    assert opened is not None
+    return opened[1]
 
 
 def signed(header: dict[str, Any] | bytes, payload: dict[str, Any] | bytes, key: OKPKey) -> str:
