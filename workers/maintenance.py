@@ -16,6 +16,7 @@ from workers.run_folder import HostLock
 from workers.sampler import Sampler
 from workers.service import Service, Services
 from workers.timers import Timers
+from workers.triage import Triage
 
 LOCK_FILE = "maintenance.lock"
 TRY_SECONDS = 1.0
@@ -29,6 +30,7 @@ def maintenance_services(database: Database) -> list[Service]:
         Pruner(database),
         Sampler(database),
         KeyRotation(database),
+        Triage(database),
     ]
 
 

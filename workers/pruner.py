@@ -22,6 +22,7 @@ from restante.storage.tables.operation import sample
 from restante.storage.tables.operators import oidc_transaction, operator_session, sign_in_link
 from restante.storage.tables.signals import subscribe_ticket
 from restante.storage.tables.signatures import signature_nonce, signing_key
+from restante.storage.tables.triage import triage_job
 from restante.storage.transaction import Database
 from workers.service import Service
 
@@ -45,6 +46,7 @@ KEPT = (
     (sign_in_link.c.expires_at, timedelta(days=1)),
     (refresh_token.c.expires_at, timedelta(days=1)),
     (sample.c.sampled_at, timedelta(days=3)),
+    (triage_job.c.finished_at, timedelta(days=30)),
 )
 
 

@@ -23,7 +23,6 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("actor_kind", ascii_text(16), nullable=False),
         sa.Column("actor_id", sa.String(190), nullable=True),
-        sa.Column("actor_name", sa.String(190), nullable=True),
         sa.Column("forced", sa.Boolean(), nullable=False),
         sa.Column("stagger_ms", Number, nullable=False),
         sa.Column("amended_payload", Blob, nullable=True),

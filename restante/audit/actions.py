@@ -65,6 +65,7 @@ class Action(StrEnum):
     EVENT_DISCARD = "event.discard"
     EVENT_CANCEL = "event.cancel"
     EVENT_AMEND = "event.amend"
+    JOB_CANCEL = "job.cancel"
     DATABASE_RESTORED = "database.restored"
 
 

@@ -26,12 +26,14 @@ class Right(StrEnum):
 
     AGENTS_READ = "agents.read"
     EVENTS_READ = "events.read"
+    QUARANTINE_READ = "quarantine.read"
     EVENTS_REDRIVE = "events.redrive"
     EVENTS_DISCARD = "events.discard"
     EVENTS_CANCEL = "events.cancel"
     DEVICES_APPROVE = "devices.approve"
     CALLBACKS_READ = "callbacks.read"
     AUDIT_READ = "audit.read"
+    GRANTS_READ = "grants.read"
     AGENTS_WRITE = "agents.write"
     GRANTS_WRITE = "grants.write"
     CREDENTIALS_WRITE = "credentials.write"
@@ -60,6 +62,10 @@ class RightMissing(RestanteError):
     """Your role does not include this."""
 
 
+class ProofTooOld(RestanteError):
+    """This needs a fresh proof of who you are: sign in again, then repeat it."""
+
+
 _ALL_OF_TENANT = frozenset({Role.OPERATOR, Role.TENANT_ADMIN})
 _ADMIN = frozenset({Role.TENANT_ADMIN})
 _PLATFORM = frozenset({Role.PLATFORM_ADMIN})
@@ -70,6 +76,9 @@ RULES: Mapping[Right, Rule] = {
     ),
     Right.EVENTS_READ: Rule(
         "see inboxes and events, payloads too", _ALL_OF_TENANT, scope=TenantScope.EVENTS_READ
+    ),
+    Right.QUARANTINE_READ: Rule(
+        "see quarantined events, payloads too", _ALL_OF_TENANT, scope=TenantScope.QUARANTINE_READ
     ),
     Right.EVENTS_REDRIVE: Rule(
         "put quarantined events back, as they are or amended; publish expired ones anew",
@@ -85,6 +94,9 @@ RULES: Mapping[Right, Rule] = {
         "see webhooks and their deliveries", _ALL_OF_TENANT, scope=TenantScope.CALLBACKS_READ
     ),
     Right.AUDIT_READ: Rule("read the tenant's audit", _ALL_OF_TENANT, scope=TenantScope.AUDIT_READ),
+    Right.GRANTS_READ: Rule(
+        "see what agents may do, and no more", _ALL_OF_TENANT, scope=TenantScope.GRANTS_READ
+    ),
     Right.AGENTS_WRITE: Rule(
         "create, disable, remove, pause and change agents, services and projects",
         _ADMIN,
@@ -114,6 +126,18 @@ RULES: Mapping[Right, Rule] = {
     Right.TENANTS_WRITE: Rule("create tenants", _PLATFORM, anew=True),
     Right.PLATFORM_AUDIT_READ: Rule("read the audit of the platform", _PLATFORM),
 }
+
+
+def scopes_of(right: Right) -> tuple[TenantScope, ...]:
+    """Those of which a service needs one: its rule's, and to read also the one to write the same."""
+    scope = RULES[right].scope
+    if scope is None:
+        return ()
+    writing = scope.value.removesuffix(":read") + ":write"
+    return (scope, TenantScope(writing)) if writing in _SCOPES else (scope,)
+
+
+_SCOPES = frozenset(TenantScope)
 
 
 def may(role: Role, right: Right) -> bool:

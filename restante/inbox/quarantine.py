@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import func, select, update
@@ -27,6 +28,14 @@ class LaterSettled(RestanteError):
     """Later events of its ordering key are settled: force it, if running late is right."""
 
 
+class BeyondDedupHorizon(RestanteError):
+    """Its agent may have forgotten that it worked it: force it, if working it twice is right."""
+
+
+DEDUP_HORIZON = 10_000
+"""An agent remembers so many settled events (contract 9): of an older one it may not know any more."""
+
+
 def redrive(
     session: Session,
     tenant_id: bytes,
@@ -39,12 +48,14 @@ def redrive(
     """Put a quarantined event back: same id, sequence and generation, a new attempt budget.
 
     With an ordering key it joins those that wait, or stays the head its project held. Raises
-    NotFound (also for another tenant's), NotQuarantined, LaterSettled.
+    NotFound (also for another tenant's), NotQuarantined, LaterSettled, BeyondDedupHorizon.
     """
-    found = _in_tenant(session, tenant_id, event_id)
+    found = find_quarantined(session, tenant_id, event_id)
     # lock order: the inbox row, for the bound of what waits, then the key, then the event
-    lock_inboxes(session, [found.recipient_id])
-    row, keys = _lock(session, found)
+    head = lock_inboxes(session, [found.recipient_id])[found.recipient_id].head
+    row, keys = lock_quarantined(session, found)
+    if not force and head - row.sequence_number > DEDUP_HORIZON:
+        raise BeyondDedupHorizon
     now = database_now(session)
     key = keys.get(ending.key_name(row)) if row.key_hash is not None else None
     if key is not None and not force and later_settled(session, found.row, key):
@@ -88,11 +99,17 @@ def discard(
     session: Session, tenant_id: bytes, event_id: bytes, *, actor: str, reason: str
 ) -> None:
     """Give a quarantined event up: cancelled, its payload kept until it is archived."""
-    found = _in_tenant(session, tenant_id, event_id)
-    row, keys = _lock(session, found)
-    now = database_now(session)
+    found = find_quarantined(session, tenant_id, event_id)
+    row, keys = lock_quarantined(session, found)
+    give_up(session, row, keys, database_now(session), actor=actor, reason=reason)
+
+
+def give_up(
+    session: Session, row: Any, keys: ending.Keys, now: datetime, *, actor: str, reason: str
+) -> None:
+    """Cancel a quarantined event whose row is locked."""
     _note(session, row, Kind.DISCARDED, now, reason, actor)
-    failures.leave_quarantine(session, event_id)
+    failures.leave_quarantine(session, row.event_id)
     ending.finish(session, row, Gate.CANCELLED, now, keys, reason=reason)
 
 
@@ -126,7 +143,8 @@ def later_settled(session: Session, row: Any, key: ordering.Key) -> int:
     return int(later - quarantined - waiting - head_is_later)
 
 
-def _in_tenant(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Located:
+def find_quarantined(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Located:
+    """Where the event is. Raises NotFound (also for another tenant's), NotQuarantined."""
     found = locate.by_event_id(session, event_id)
     owner = session.connection().execute(
         select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
@@ -138,7 +156,7 @@ def _in_tenant(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Lo
     return found
 
 
-def _lock(session: Session, found: locate.Located) -> tuple[Any, ending.Keys]:
+def lock_quarantined(session: Session, found: locate.Located) -> tuple[Any, ending.Keys]:
     """The key's row, then the event's, which must be in quarantine."""
     name = (found.recipient_id, found.project_id, found.row.key_hash)
     keys = ordering.lock_keys(session, [name]) if found.row.key_hash is not None else {}

@@ -24,7 +24,6 @@ triage_job = Table(
     Column("reason", Text, nullable=False),
     Column("actor_kind", ascii_text(16), nullable=False),
     Column("actor_id", String(190), nullable=True),
-    Column("actor_name", String(190), nullable=True),
     Column("forced", Boolean, nullable=False),
     Column("stagger_ms", Number, nullable=False),
     # the payload of the corrected event

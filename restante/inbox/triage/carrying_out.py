@@ -1,0 +1,123 @@
+"""Carrying a triage job out: one event a transaction, so that locks are short and a kill loses none.
+
+A worker takes a job for a while; who comes meanwhile takes another. An event that has left
+quarantine since, or would need force now, is passed over and counted.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from restante.audit.actions import ActorKind
+from restante.audit.entries import Actor
+from restante.errors import NotFound, RestanteError
+from restante.inbox import quarantine
+from restante.inbox.triage.amend import amend
+from restante.inbox.triage.jobs import Action, State
+from restante.storage.clock import database_now
+from restante.storage.tables.triage import triage_item, triage_job
+
+TURN = timedelta(seconds=30)
+"""How long a worker has a job to itself; after a kill another goes on then."""
+
+PASSED_OVER = (
+    NotFound,
+    quarantine.NotQuarantined,
+    quarantine.LaterSettled,
+    quarantine.BeyondDedupHorizon,
+)
+
+
+def take(session: Session) -> bytes | None:
+    """A job that is due, for one turn; None: there is none that nobody has."""
+    connection, now = session.connection(), database_now(session)
+    job_id: bytes | None = connection.execute(
+        select(triage_job.c.job_id)
+        .where(triage_job.c.due_at <= now)
+        .order_by(triage_job.c.due_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    ).scalar()
+    if job_id is not None:
+        connection.execute(
+            update(triage_job).where(triage_job.c.job_id == job_id).values(due_at=now + TURN)
+        )
+    return job_id
+
+
+def carry_out_next(session: Session, job_id: bytes) -> bool:
+    """Do the job's next event, if its time has come → whether to go on at once."""
+    connection = session.connection()
+    job = connection.execute(select(triage_job).where(triage_job.c.job_id == job_id)).first()
+    if job is None or job.state != State.RUNNING:
+        return False
+    item = connection.execute(
+        select(triage_item.c.ordinal, triage_item.c.event_id)
+        .where(triage_item.c.job_id == job_id)
+        .order_by(triage_item.c.ordinal)
+        .limit(1)
+    ).first()
+    if item is None:
+        ended = {"state": State.COMPLETED, "finished_at": database_now(session), "due_at": None}
+        _save(session, job_id, amended_payload=None, **ended)
+        return False
+    at = job.created_at + timedelta(milliseconds=job.stagger_ms * item.ordinal)
+    if at > database_now(session):
+        _save(session, job_id, due_at=at)
+        return False
+    try:
+        _do(session, job, item.event_id)
+        did = {"done": triage_job.c.done + 1}
+    except PASSED_OVER:
+        did = {"skipped": triage_job.c.skipped + 1}
+    gone = connection.execute(
+        delete(triage_item).where(
+            triage_item.c.job_id == job_id, triage_item.c.ordinal == item.ordinal
+        )
+    )
+    if not gone.rowcount or not _save(session, job_id, **did):
+        raise Overtaken
+    return True
+
+
+def hand_on(session: Session, job_id: bytes) -> None:
+    """Give a job's turn up while there is more of it: any worker may go on at once."""
+    _save(session, job_id, due_at=database_now(session))
+
+
+class Overtaken(RestanteError):
+    """Another worker did this event, or the job was cancelled, meanwhile: nothing was changed."""
+
+
+def _do(session: Session, job: Any, event_id: bytes) -> None:
+    by = Actor(ActorKind(job.actor_kind), job.actor_id)
+    actor = by.id or by.kind
+    match Action(job.action):
+        case Action.REDRIVE:
+            quarantine.redrive(
+                session,
+                job.tenant_id,
+                event_id,
+                actor=actor,
+                reason=job.reason,
+                force=job.forced,
+            )
+        case Action.DISCARD:
+            quarantine.discard(session, job.tenant_id, event_id, actor=actor, reason=job.reason)
+        case Action.AMEND:
+            payload = job.amended_payload
+            amend(session, job.tenant_id, event_id, payload, by=by, reason=job.reason)
+
+
+def _save(session: Session, job_id: bytes, **values: Any) -> bool:
+    """Whether it was still running."""
+    changed = session.connection().execute(
+        update(triage_job)
+        .where(triage_job.c.job_id == job_id, triage_job.c.state == State.RUNNING)
+        .values(values)
+    )
+    return bool(changed.rowcount)

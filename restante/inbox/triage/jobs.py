@@ -1,0 +1,243 @@
+"""Triage jobs: what is to be done to many quarantined events, who wants it and why.
+
+A job holds the events it was made for, so that what comes into quarantine later is not its
+business. `carrying_out` does the work, an event a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from restante.audit.actions import Action as Audited
+from restante.audit.chain import record
+from restante.audit.entries import Entry
+from restante.errors import NotFound, ValidationFailed
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right
+from restante.inbox.triage.selection import (
+    AT_ONCE,
+    Filter,
+    Selection,
+    select_by_filter,
+    select_by_ids,
+)
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id, new_id
+from restante.storage.tables.triage import triage_item, triage_job
+
+
+class Action(StrEnum):
+    """What is done to each event."""
+
+    REDRIVE = "redrive"
+    DISCARD = "discard"
+    AMEND = "amend"
+
+
+class State(StrEnum):
+    """Where a job is."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+NEEDED = {
+    Action.REDRIVE: Right.EVENTS_REDRIVE,
+    Action.AMEND: Right.EVENTS_REDRIVE,
+    Action.DISCARD: Right.EVENTS_DISCARD,
+}
+_AUDITED = {
+    Action.REDRIVE: Audited.EVENT_REDRIVE,
+    Action.AMEND: Audited.EVENT_AMEND,
+    Action.DISCARD: Audited.EVENT_DISCARD,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is wanted. `chosen`: a filter, or ids in the order given (None: one that is none).
+
+    `stagger_seconds`: the pause between one event and the next. `expected`: how many events a dry
+    run has counted; where it is another number now, nothing is done.
+    """
+
+    action: Action
+    chosen: Filter | Sequence[bytes | None]
+    reason: str
+    force: bool = False
+    stagger_seconds: float = 0
+    amended_payload: bytes | None = None
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job, or with no id what one would do. Counts are of events; instants are UTC."""
+
+    job_id: bytes | None
+    action: Action
+    state: State | None
+    reason: str
+    matched: int
+    later_settled: int
+    beyond_dedup_horizon: int
+    capped: bool
+    total: int
+    done: int = 0
+    skipped: int = 0
+    actor_kind: str | None = None
+    actor_id: str | None = None
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class SelectionChanged(ValidationFailed):
+    """The events are no longer those that were counted: nothing was done."""
+
+
+def count(session: Session, administrator: Administrator, order: Order) -> Job:
+    """A dry run: what the order would do now. Changes nothing."""
+    administrator.require(NEEDED[order.action])
+    return _counted(order, _select(session, administrator.tenant_id, order))
+
+
+def begin(session: Session, administrator: Administrator, order: Order) -> bytes:
+    """Make the job → its id. Its first event goes as soon as a worker looks.
+
+    Raises ValidationFailed for ids that are not in the tenant's quarantine, SelectionChanged.
+    """
+    administrator.require(NEEDED[order.action])
+    selection = _select(session, administrator.tenant_id, order)
+    counted = _counted(order, selection)
+    if order.expected is not None and order.expected != counted.total:
+        raise SelectionChanged.at("/expected", f"it would be {counted.total} events now")
+    job_id, now = new_id(), database_now(session)
+    actor = administrator.by.actor
+    runs = counted.total > 0
+    connection = session.connection()
+    connection.execute(
+        insert(triage_job),
+        {
+            "job_id": job_id,
+            "tenant_id": administrator.tenant_id,
+            "action": order.action,
+            "state": State.RUNNING if runs else State.COMPLETED,
+            "reason": order.reason,
+            "actor_kind": actor.kind,
+            "actor_id": actor.id,
+            "forced": order.force,
+            "stagger_ms": round(order.stagger_seconds * 1000),
+            "amended_payload": order.amended_payload,
+            "matched": counted.matched,
+            "later_settled": counted.later_settled,
+            "beyond_dedup_horizon": counted.beyond_dedup_horizon,
+            "capped": counted.capped,
+            "total": counted.total,
+            "done": 0,
+            "skipped": 0,
+            "created_at": now,
+            "finished_at": None if runs else now,
+            "due_at": now if runs else None,
+        },
+    )
+    items = [
+        {"job_id": job_id, "ordinal": n, "event_id": event_id}
+        for n, event_id in enumerate(_going(order, selection))
+    ]
+    for start in range(0, len(items), AT_ONCE):
+        connection.execute(insert(triage_item), items[start : start + AT_ONCE])
+    record(
+        session,
+        Entry(
+            administrator.tenant_id,
+            administrator.by,
+            _AUDITED[order.action],
+            target=encode_id(Prefix.JOB, job_id),
+            reason=f"{counted.total} events: {order.reason}",
+        ),
+    )
+    return job_id
+
+
+def read(session: Session, administrator: Administrator, job_id: bytes | None) -> Job:
+    """One job of the tenant. Raises NotFound."""
+    administrator.require(Right.QUARANTINE_READ, *NEEDED.values())
+    return _job(_find(session, administrator.tenant_id, job_id))
+
+
+def cancel(session: Session, administrator: Administrator, job_id: bytes | None) -> Job:
+    """No further event of a running job goes; of one that has ended nothing changes."""
+    found = _find(session, administrator.tenant_id, job_id)
+    administrator.require(NEEDED[Action(found.action)])
+    # lock order: what is left to do, then the job, as who carries it out has it
+    session.connection().execute(delete(triage_item).where(triage_item.c.job_id == found.job_id))
+    ended = session.connection().execute(
+        update(triage_job)
+        .where(triage_job.c.job_id == found.job_id, triage_job.c.state == State.RUNNING)
+        .values(
+            state=State.CANCELLED,
+            finished_at=database_now(session),
+            due_at=None,
+            amended_payload=None,
+        )
+    )
+    if ended.rowcount:
+        target = encode_id(Prefix.JOB, found.job_id)
+        entry = Entry(administrator.tenant_id, administrator.by, Audited.JOB_CANCEL, target=target)
+        record(session, entry)
+    return _job(_find(session, administrator.tenant_id, job_id))
+
+
+def _select(session: Session, tenant_id: bytes, order: Order) -> Selection:
+    if isinstance(order.chosen, Filter):
+        return select_by_filter(session, tenant_id, order.chosen)
+    return select_by_ids(session, tenant_id, order.chosen)
+
+
+def _going(order: Order, selection: Selection) -> list[bytes]:
+    """What goes: all of it, but a redrive without force leaves out what needs it."""
+    if order.force or order.action is not Action.REDRIVE:
+        return selection.events
+    return selection.without_forced()
+
+
+def _counted(order: Order, selection: Selection) -> Job:
+    return Job(
+        job_id=None,
+        action=order.action,
+        state=None,
+        reason=order.reason,
+        matched=len(selection.events),
+        later_settled=len(selection.late),
+        beyond_dedup_horizon=len(selection.forgotten),
+        capped=selection.capped,
+        total=len(_going(order, selection)),
+    )
+
+
+def _find(session: Session, tenant_id: bytes, job_id: bytes | None) -> Any:
+    row = (
+        session.connection()
+        .execute(
+            select(triage_job).where(
+                triage_job.c.tenant_id == tenant_id, triage_job.c.job_id == job_id
+            )
+        )
+        .first()
+    )
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _job(row: Any) -> Job:
+    told = {name: getattr(row, name) for name in Job.__dataclass_fields__}
+    return Job(**told | {"action": Action(row.action), "state": State(row.state)})

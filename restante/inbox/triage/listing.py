@@ -1,0 +1,168 @@
+"""Quarantine as it is read: by kinds of failure, and event by event, the latest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from restante.errors import NotFound
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right
+from restante.inbox import failures, locate, page_token
+from restante.inbox.envelope import event_json, instant
+from restante.inbox.lifecycle import Gate
+from restante.inbox.rules import PAGE_BYTES
+from restante.inbox.triage.selection import Filter
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.failures import event_failure
+
+GROUPS = 100
+COUNTED = 10_000
+"""Counts are exact up to here (contract 3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Quarantined events that failed alike. `sample`: the latest one's failure; its id goes with it."""
+
+    failure_signature: str
+    count: int
+    first_at: datetime
+    last_at: datetime
+    sample_id: bytes
+    type: str
+    code: str
+    message: str
+
+    @property
+    def capped(self) -> bool:
+        """Whether there are more than were counted."""
+        return self.count > COUNTED
+
+
+def list_groups(session: Session, administrator: Administrator, chosen: Filter) -> list[Group]:
+    """The kinds of failure that lie in quarantine, the most frequent first, at most GROUPS."""
+    administrator.require(Right.QUARANTINE_READ)
+    connection = session.connection()
+    rows = connection.execute(
+        select(
+            event_failure.c.failure_signature,
+            func.count().label("events"),
+            func.min(event_failure.c.quarantined_at).label("first_at"),
+            func.max(event_failure.c.quarantined_at).label("last_at"),
+        )
+        .where(_lies(administrator.tenant_id), *chosen.conditions())
+        .group_by(event_failure.c.failure_signature)
+        .order_by(func.count().desc(), event_failure.c.failure_signature)
+        .limit(GROUPS)
+    ).all()
+    groups = []
+    for row in rows:
+        sample = connection.execute(
+            select(event_failure.c.event_id, event_failure.c.code, event_failure.c.message)
+            .where(
+                _lies(administrator.tenant_id),
+                event_failure.c.failure_signature == row.failure_signature,
+                event_failure.c.quarantined_at == row.last_at,
+                *chosen.conditions(),
+            )
+            .limit(1)
+        ).first()
+        if sample is None:
+            continue  # it has left since
+        groups.append(
+            Group(
+                failure_signature=row.failure_signature,
+                count=row.events,
+                first_at=row.first_at,
+                last_at=row.last_at,
+                sample_id=sample.event_id,
+                type=_type(session, sample.event_id),
+                code=sample.code,
+                message=sample.message,
+            )
+        )
+    return groups
+
+
+def list_quarantined(
+    session: Session,
+    administrator: Administrator,
+    chosen: Filter,
+    *,
+    limit: int,
+    token: str | None = None,
+) -> tuple[list[bytes], str | None]:
+    """Events as JSON objects, the latest in quarantine first → (events, next page token).
+
+    Raises PageTokenInvalid.
+    """
+    administrator.require(Right.QUARANTINE_READ)
+    of = ("quarantine", administrator.tenant_id.hex(), repr(chosen))
+    place = page_token.take(session, of, token)
+    query = (
+        select(event_failure.c.event_id, event_failure.c.quarantined_at)
+        .where(_lies(administrator.tenant_id), *chosen.conditions())
+        .order_by(event_failure.c.quarantined_at.desc(), event_failure.c.event_id.desc())
+        .limit(limit + 1)
+    )
+    if place is not None:
+        at, event_id = datetime.fromisoformat(place[0]), bytes.fromhex(place[1])
+        query = query.where(
+            event_failure.c.quarantined_at <= at,
+            or_(
+                event_failure.c.quarantined_at < at,
+                and_(event_failure.c.quarantined_at == at, event_failure.c.event_id < event_id),
+            ),
+        )
+    rows = session.connection().execute(query).all()
+    told: list[bytes] = []
+    size = 0
+    for n, row in enumerate(rows[:limit]):
+        try:
+            found = locate.by_event_id(session, row.event_id)
+        except NotFound:
+            continue
+        if found.gate is not Gate.QUARANTINED:
+            continue  # it has left since
+        size += len(found.row.payload or b"")
+        if told and size > PAGE_BYTES:
+            return told, _token(session, of, rows[n - 1])
+        told.append(_quarantined_json(session, found, row.quarantined_at))
+    return told, _token(session, of, rows[limit - 1]) if len(rows) > limit else None
+
+
+def _lies(tenant_id: bytes) -> Any:
+    return and_(event_failure.c.tenant_id == tenant_id, event_failure.c.quarantined_at.is_not(None))
+
+
+def _token(session: Session, of: tuple[str, ...], row: Any) -> str:
+    return page_token.give(session, of, [row.quarantined_at.isoformat(), row.event_id.hex()])
+
+
+def _type(session: Session, event_id: bytes) -> str:
+    envelope = orjson.loads(locate.by_event_id(session, event_id).row.envelope)
+    return str(envelope["type"])
+
+
+def _quarantined_json(session: Session, found: locate.Located, at: datetime) -> bytes:
+    """The event with its payload, whose it is and how it failed."""
+    last_error, signature = failures.last_error(session, found.event_id)
+    beyond = {
+        "recipient_id": encode_id(Prefix.AGENT, found.recipient_id),
+        "quarantined_at": instant(at),
+        "last_error": last_error,
+        "failure_signature": signature,
+    }
+    return event_json(
+        found.row,
+        found.row.envelope,
+        found.row.payload,
+        status=Gate.QUARANTINED,
+        more=b"," + orjson.dumps(beyond)[1:-1],
+    )
