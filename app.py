@@ -11,6 +11,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import extensions
 from blueprints import console, cors, docs, events, home, oauth, openapi, problem_pages, problems
 from blueprints.access import public, states
+from blueprints.admin import admin
 from blueprints.agents import EventConverter, agents
 from blueprints.endpoint import BEGAN
 from blueprints.health import metrics, probes
@@ -22,6 +23,7 @@ HOME = Path(__file__).resolve().parent
 BLUEPRINTS = (
     agents,
     events.blueprint,
+    admin,
     probes.blueprint,
     metrics.blueprint,
     openapi.blueprint,
