@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import islice
+from math import inf
 
 from joserfc.jwk import OKPKey
 from sqlalchemy import bindparam, null, select, union_all
@@ -27,7 +28,7 @@ from restante.identity.recent import STATE_SECONDS, Cell, Held, Recent
 from restante.identity.requested_scopes import still_given
 from restante.identity.scopes import Scope, parse_scope
 from restante.identity.token_keys import TokenKeys
-from restante.identity.tokens import Claims, check_time, verify
+from restante.identity.tokens import Claims, UnknownKey, check_time, verify
 from restante.storage.clock import database_now
 from restante.storage.statement import Statement
 from restante.storage.tables.identity import credential, granted_scope, principal, tenant
@@ -37,6 +38,8 @@ from restante.storage.transaction import Database
 MOST_TOKENS = 20_000
 MOST_PRINCIPALS = 20_000
 MOST_TOGETHER = 200
+LOOK_AGAIN_SECONDS = 0.1
+"""A flood of tokens with unknown keys has them read ten times a second, and no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class Authority:
         self._token_keys = token_keys
         self._monotonic = monotonic
         self._keys: Cell[_Keys] = Cell()
+        self._looked_again_at = -inf
         self._claims: Recent[bytes, Claims] = Recent(MOST_TOKENS)
         self._states: Recent[bytes, Cell[_State | None]] = Recent(MOST_PRINCIPALS)
         # those that have called since some were last looked at: they are looked at together
@@ -91,13 +95,28 @@ class Authority:
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         claims = self._claims.get(digest)
         if claims is None:
-            claims = verify(token, issuer=self._token_keys.issuer, keys=known.keys, now=now)
+            claims = self._verified(token, known)
             self._claims.put(digest, claims)
             # a token that is new here may stand on rights newer than those that are known
             self.expire(claims.principal_id)
         else:
             _check(claims, known, now)
         return claims
+
+    def _verified(self, token: str, known: _Keys) -> Claims:
+        """What a new token says. Where its key is unknown, that may have just been made for a removed one."""
+        issuer = self._token_keys.issuer
+        try:
+            return verify(token, issuer=issuer, keys=known.keys, now=self._now(known))
+        except UnknownKey:
+            now = self._monotonic()
+            if now - max(known.read_at, self._looked_again_at) >= LOOK_AGAIN_SECONDS:
+                self._looked_again_at = now
+                self._keys.expire()
+            newer = self._keys.fresh(self._monotonic, self._load_keys)
+            if newer is known:
+                raise
+        return verify(token, issuer=issuer, keys=newer.keys, now=self._now(newer))
 
     def check(self, claims: Claims) -> None:
         """Unauthenticated where a token that says this is not good any more by itself: key, time."""

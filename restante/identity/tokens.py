@@ -31,6 +31,10 @@ _LONGEST = 16 * 1024
 _SIGNATURE_BYTES = 64
 
 
+class UnknownKey(Unauthenticated):
+    """No valid access token came with the request."""
+
+
 class _OneAlgorithm(jws.JWSRegistry):
     """EdDSA and nothing else; RFC 9864 prefers the name Ed25519, which few verifiers know yet."""
 
@@ -109,6 +113,8 @@ def _opened(token: str, keys: Mapping[str, OKPKey]) -> tuple[str, dict[str, Any]
     if set(header) != {"alg", "typ", "kid"}:
         raise ValueError("header")
     kid = _text(header["kid"])
+    if kid not in keys:
+        raise UnknownKey("unknown_key", presented=True)
     if _text(header["typ"]).lower() not in _TYPES or header["alg"] != ALGORITHM:
         raise ValueError("typ or alg")
     if len(decoded(signature)) != _SIGNATURE_BYTES:

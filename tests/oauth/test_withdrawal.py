@@ -9,11 +9,16 @@ from sqlalchemy import delete, event, insert, update
 from sqlalchemy.sql import Executable
 
 import extensions
+from restante.audit.entries import IN_PROCESS
+from restante.identity.authority import LOOK_AGAIN_SECONDS
 from restante.identity.credentials import add_client_secret
+from restante.identity.key_rotation import remove
 from restante.identity.recent import STATE_SECONDS
 from restante.storage.clock import database_now
 from restante.storage.tables.identity import credential, granted_scope, principal, token_key
 from tests.oauth.conftest import Server
+from tests.oauth.forging import header_of
+from tests.support.serving import SECRET_KEY
 
 
 def change(server: Server, statement: Executable) -> None:
@@ -89,6 +94,16 @@ def test_a_removed_key(server: Server) -> None:
     """JO-104: removed, its tokens stop at once, known ones too."""
     _, token = prepared(server)
     change(server, delete(token_key))
+    assert server.call(token).status_code == 401
+
+
+def test_what_the_successor_of_a_removed_key_signs_is_good_everywhere(server: Server) -> None:
+    """Also where the keys were looked at a moment before."""
+    bob, token = prepared(server)
+    kid = header_of(token)["kid"]
+    server.database.run(lambda s: remove(s, kid, [SECRET_KEY], by=IN_PROCESS))
+    server.pass_time(LOOK_AGAIN_SECONDS)
+    assert server.call(server.token(bob)).status_code == 200
     assert server.call(token).status_code == 401
 
 
