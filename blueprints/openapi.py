@@ -167,6 +167,8 @@ _NAMED = {
     "agent_id": ("The agent whose inbox it is.", "agt_0198c5a1f3de7c51a0b2c4d6e8f01234"),
     "key_id": ("The signing key.", KEY_ID),
     "event_id": ("The event.", "evt_0198c5b27c3d7e408f1a2b3c4d5e6f70"),
+    "slug": ("The project.", "main"),
+    "service_id": ("The service.", "svc_0198c5a1f3e47a1392a4b6c8dae1f356"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import bindparam, insert, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from restante.audit.actions import Action
@@ -15,6 +16,7 @@ from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id, new_id
 from restante.storage.statement import Statement
 from restante.storage.tables.identity import project
+from restante.storage.transaction import Repeat
 
 
 def create_project(
@@ -25,11 +27,14 @@ def create_project(
     if slug in projects_of(session, tenant_id):
         raise ValidationFailed.at("/slug", f"the tenant has a project {slug!r} already")
     made = Project(new_id(), slug)
-    session.connection().execute(
-        insert(project).values(
-            project_id=made.id, tenant_id=tenant_id, slug=slug, created_at=database_now(session)
+    try:
+        session.connection().execute(
+            insert(project).values(
+                project_id=made.id, tenant_id=tenant_id, slug=slug, created_at=database_now(session)
+            )
         )
-    )
+    except IntegrityError:
+        raise Repeat from None  # somebody else's, made meanwhile: the repeat finds it
     target = encode_id(Prefix.PROJECT, made.id)
     record(session, Entry(tenant_id, by, Action.PROJECT_CREATE, target, reason=slug))
     return made

@@ -1,0 +1,143 @@
+"""The projects of the tenant."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.calls import Call, Reply
+from blueprints.endpoint import Endpoint
+from blueprints.fields import Answer, Body, Slug
+from blueprints.idempotency import once
+from blueprints.shapes import WireInstant
+from restante.errors import IdempotencyInFlight, IdempotencyKeyReused, PageTokenInvalid
+from restante.identity.project_settings import (
+    OnQuarantine,
+    ProjectSettings,
+    add_project,
+    change_project,
+    list_projects,
+    read_project,
+)
+from restante.identity.roles import Right
+from restante.inbox.envelope import instant
+from restante.storage.transaction import Session
+
+TAG = "Administration"
+_OnQuarantine = Literal["skip", "hold"]
+
+
+class ProjectBody(Body):
+    """How it is called, for good: scopes are written for it."""
+
+    slug: Slug
+
+
+class ProjectChange(Body):
+    """What becomes of an ordering key whose head goes into quarantine."""
+
+    on_quarantine: _OnQuarantine
+
+
+class Project(Answer):
+    """A project of the tenant."""
+
+    project_id: str
+    slug: str
+    on_quarantine: _OnQuarantine
+    created_at: WireInstant
+
+
+class Projects(Answer):
+    """A page of projects, by slug."""
+
+    projects: list[Project]
+    next_page_token: str | None
+
+
+PROJECT: dict[str, Any] = {
+    "project_id": "prj_0198c5a1f3dc7a19a1b3c5d7e9f01235",
+    "slug": "main",
+    "on_quarantine": "skip",
+    "created_at": "2031-05-01T09:30:00.125000Z",
+}
+
+
+@Endpoint(
+    method="POST",
+    access=having(Right.AGENTS_WRITE),
+    tag=TAG,
+    summary="Create a project",
+    description="Its slug stays; scopes are written for it. What is granted for `*` covers it from now on, "
+    "in tokens that are issued from now on. A slug that the tenant has is 422.",
+    body=ProjectBody,
+    examples={"plain": {"slug": "main"}},
+    answer=Project,
+    answer_examples={"made": PROJECT},
+    status=201,
+    problems=(IdempotencyKeyReused, IdempotencyInFlight),
+    creates=True,
+).route(admin, "/projects")
+def create_project(session: Session, call: Call) -> Reply:
+    """A new one."""
+    who = administrator(call)
+    return once(
+        session,
+        call,
+        lambda: add_project(session, who, call.body.slug).slug,
+        render=lambda slug: shown(read_project(session, who, slug)),
+    )
+
+
+@Endpoint(
+    method="GET",
+    access=having(Right.AGENTS_READ),
+    tag=TAG,
+    summary="List projects",
+    description="The projects of the tenant, by slug.",
+    query=ListQuery,
+    answer=Projects,
+    answer_examples={"one": {"projects": [PROJECT], "next_page_token": None}},
+    problems=(PageTokenInvalid,),
+).route(admin, "/projects")
+def list_all_projects(session: Session, call: Call) -> Reply:
+    """A page of them."""
+    asked: ListQuery = call.query
+    page = list_projects(session, administrator(call), limit=asked.limit, token=asked.page_token)
+    return Reply(
+        {"projects": list(map(shown, page.projects)), "next_page_token": page.next_page_token}
+    )
+
+
+@Endpoint(
+    method="PATCH",
+    access=having(Right.AGENTS_WRITE),
+    tag=TAG,
+    summary="Change a project",
+    description="`on_quarantine` says what an event that goes into quarantine from now on does to those that "
+    "wait behind it under its ordering key: `skip`, the next of them can be claimed; `hold`, they wait until "
+    "it is redriven or discarded. A key that is held already stays held until then.",
+    body=ProjectChange,
+    examples={"hold": {"on_quarantine": "hold"}},
+    answer=Project,
+    answer_examples={"changed": {**PROJECT, "on_quarantine": "hold"}},
+).route(admin, "/projects/<slug>")
+def change_one_project(session: Session, call: Call) -> Reply:
+    """Set it."""
+    changed = change_project(
+        session,
+        administrator(call),
+        call.path["slug"],
+        on_quarantine=OnQuarantine(call.body.on_quarantine),
+    )
+    return Reply(shown(changed))
+
+
+def shown(project: ProjectSettings) -> dict[str, Any]:
+    """As it is answered."""
+    return {
+        "project_id": project.public_id,
+        "slug": project.slug,
+        "on_quarantine": project.on_quarantine,
+        "created_at": instant(project.created_at),
+    }
