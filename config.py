@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError
 from restante.egress.allowance import parse_allowance, parse_issuer, parse_own, parse_ports
 from restante.egress.dial import tls_context
 from restante.egress.policy import Policy
+from restante.identity.oidc import configuration as oidc
 from restante.storage.instance import InstanceRefused, kept_secret
 
 PREFIX = "RESTANTE_"
@@ -77,6 +78,9 @@ class Settings(BaseSettings):
     oidc_issuer: str = ""
     oidc_client_id: str = ""
     oidc_client_secret: SecretStr = SecretStr("")
+    oidc_scope: str = oidc.SCOPE
+    oidc_groups_claim: str = Field(default="", max_length=190)
+    oidc_groups: str = ""
     egress_allow: str = ""
     egress_own: str = ""
     egress_ports: str = "443,8443"
@@ -106,6 +110,19 @@ class Settings(BaseSettings):
             allowance=parse_allowance(self.egress_allow),
             own=parse_own(self.public_url, self.egress_own),
             issuer=parse_issuer(self.oidc_issuer),
+        )
+
+    @property
+    def oidc(self) -> oidc.Configuration | None:
+        """How operators sign in through an identity provider; None where none is configured."""
+        return oidc.configured(
+            issuer=self.oidc_issuer,
+            client_id=self.oidc_client_id,
+            client_secret=self.oidc_client_secret.get_secret_value(),
+            public_url=self.public_url,
+            scope=self.oidc_scope,
+            groups_claim=self.oidc_groups_claim,
+            groups=self.oidc_groups,
         )
 
     @field_validator("instance")
@@ -156,7 +173,20 @@ class Settings(BaseSettings):
         url = urlsplit(text)
         if text and not (url.hostname and (url.scheme == "https" or is_loopback(url.hostname))):
             raise ValueError("must be an https URL")
+        if url.query:
+            raise ValueError("has a query, which an issuer has not")
         parse_issuer(text)
+        return text
+
+    @field_validator("oidc_scope")
+    @classmethod
+    def _words(cls, text: str) -> str:
+        return oidc.parse_scope(text)
+
+    @field_validator("oidc_groups")
+    @classmethod
+    def _groups(cls, text: str) -> str:
+        oidc.parse_groups(text)
         return text
 
     @field_validator("egress_allow")
@@ -196,12 +226,7 @@ class Settings(BaseSettings):
             raise ValueError(
                 "RESTANTE_PAYLOAD_LIMIT_BYTES is larger than RESTANTE_BODY_LIMIT_BYTES."
             )
-        oidc = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret.get_secret_value())
-        if any(oidc) and not all(oidc):
-            raise ValueError(
-                "RESTANTE_OIDC_ISSUER, RESTANTE_OIDC_CLIENT_ID and RESTANTE_OIDC_CLIENT_SECRET go together: "
-                "set all three or none."
-            )
+        _ = self.oidc  # which says what is missing
         if self.embedded and self.maintenance == "off":
             raise ValueError(
                 "RESTANTE_MAINTENANCE=off leaves SQLite without maintenance, since one process serves it: "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import string
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +25,7 @@ from restante.storage.transaction import Repeat
 
 EMAIL_LENGTH = 254
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class OperatorStatus(StrEnum):
@@ -44,6 +46,8 @@ class Operator:
     email: str
     role: Role
     status: OperatorStatus
+    subject_key: bytes | None = None
+    """Of whom he is at the identity provider (`oidc/people.py`), once he is bound."""
 
     @property
     def public_id(self) -> str:
@@ -100,16 +104,19 @@ def invite(
 
 
 def check_email(text: str) -> str:
-    """An e-mail as it is kept, in lower case; ValidationFailed where it cannot be one."""
+    """An e-mail as it is kept; ValidationFailed where it cannot be one.
+
+    Case counts for nothing in ASCII letters, and for all else: the Kelvin sign is no `k`.
+    """
     if not (len(text) <= EMAIL_LENGTH and text.isprintable() and _EMAIL.fullmatch(text)):
         raise ValidationFailed.at("/email", "must be an e-mail address")
-    return text.lower()
+    return text.translate(_LOWER)
 
 
 def find_operator(session: Session, email: str, tenant_id: bytes | None = None) -> Operator:
     """The operator of that e-mail, in that tenant or wherever there is only one; else NotFound."""
     within = () if tenant_id is None else (operator.c.tenant_id == tenant_id,)
-    found = _found(session, email.lower(), *within)
+    found = _found(session, email.translate(_LOWER), *within)
     if not found:
         raise NotFound(f"There is no operator with the e-mail {email!r}.")
     if len(found) > 1:
@@ -147,6 +154,33 @@ def disable_operator(
     record(session, Entry(tenant_id, by, Action.OPERATOR_DISABLE, target))
 
 
+def unbind_operator(session: Session, who: Operator, *, by: Origin = IN_PROCESS) -> None:
+    """Whoever comes next with his verified address is he. Ends his sessions."""
+    connection = session.connection()
+    connection.execute(
+        update(operator)
+        .where(operator.c.operator_id == who.id)
+        .values(oidc_issuer=None, oidc_subject=None, oidc_hash=None)
+    )
+    connection.execute(delete(operator_session).where(operator_session.c.operator_id == who.id))
+    entry = Entry(who.tenant_id, by, Action.OPERATOR_UPDATE, who.public_id, reason="unbound")
+    record(session, entry)
+
+
+def change_role(
+    session: Session, who: Operator, role: Role, *, by: Origin = IN_PROCESS
+) -> Operator:
+    """The same person with another role. Ends his sessions: he comes back as what he is now."""
+    connection = session.connection()
+    connection.execute(
+        update(operator).where(operator.c.operator_id == who.id).values(role=role.value)
+    )
+    connection.execute(delete(operator_session).where(operator_session.c.operator_id == who.id))
+    reason = f"{who.role} is now {role}"
+    record(session, Entry(who.tenant_id, by, Action.OPERATOR_UPDATE, who.public_id, reason=reason))
+    return replace(who, role=role)
+
+
 def select_operators(*more: Any) -> Select[Any]:
     """Operators with the names of their tenants, and `more` columns."""
     return select(
@@ -156,6 +190,7 @@ def select_operators(*more: Any) -> Select[Any]:
         operator.c.email,
         operator.c.role,
         operator.c.status,
+        operator.c.oidc_hash,
         *more,
     ).select_from(operator.outerjoin(tenant, tenant.c.tenant_id == operator.c.tenant_id))
 
@@ -169,6 +204,7 @@ def operator_of(row: Row[Any]) -> Operator:
         email=row.email,
         role=Role(row.role),
         status=OperatorStatus(row.status),
+        subject_key=row.oidc_hash,
     )
 
 

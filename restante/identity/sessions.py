@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from restante.audit.actions import Action
+from restante.audit.actions import Action, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import IN_PROCESS, Entry, Origin
 from restante.errors import NotFound
@@ -26,12 +26,15 @@ from restante.identity.operators import (
     operator_of,
     select_operators,
 )
+from restante.identity.roles import ProofTooOld
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.operators import operator, operator_session
 
 IDLE = timedelta(minutes=30)
 LONGEST = timedelta(hours=12)
+RECENT = timedelta(minutes=10)
+"""How long a proof of who one is counts as fresh (roles.Rule.anew)."""
 NOTED = timedelta(minutes=1)
 """How often, at most, it is written that a session was seen."""
 
@@ -48,13 +51,14 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who is signed in, and since when. `sudo_at`: when he last proved who he is."""
+    """Who is signed in, and since when. `sudo_at`: when he last proved who he is; `recent`: just now."""
 
     session_id: bytes
     operator: Operator
     method: Method
     created_at: datetime
     sudo_at: datetime | None
+    recent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,12 @@ def begin_session(
     by: Origin = IN_PROCESS,
 ) -> str:
     """The cookie's value of a new session of somebody who has just proved who he is."""
-    token = _SESSION_PREFIX + secrets.token_urlsafe(32)
+    token = new_token()
     now, session_id = database_now(session), new_id()
     session.connection().execute(
         insert(operator_session).values(
             session_id=session_id,
-            token_hash=_hashed(token),
+            token_hash=hash_of(token),
             operator_id=who.id,
             method=method.value,
             created_at=now,
@@ -99,7 +103,7 @@ def begin_session(
             user_agent=user_agent and user_agent[:_USER_AGENT_CHARACTERS],
         )
     )
-    _record(session, Action.SESSION_BEGIN, who, session_id, by, reason=method.value)
+    record_session(session, Action.SESSION_BEGIN, who, session_id, by, reason=method.value)
     return token
 
 
@@ -118,7 +122,13 @@ def resume_session(session: Session, token: str) -> SignedIn | None:
             .where(operator_session.c.session_id == row.session_id)
             .values(seen_at=now, expires_at=min(now + IDLE, row.created_at + LONGEST))
         )
-    return _signed_in(row)
+    return _signed_in(row, now)
+
+
+def require_recent(who: SignedIn) -> None:
+    """ProofTooOld where he has not proved within ten minutes who he is."""
+    if not who.recent:
+        raise ProofTooOld
 
 
 def end_session(session: Session, token: str, *, by: Origin = IN_PROCESS) -> None:
@@ -131,7 +141,7 @@ def end_session(session: Session, token: str, *, by: Origin = IN_PROCESS) -> Non
             delete(operator_session).where(operator_session.c.session_id == row.session_id)
         ).rowcount
     ):
-        _record(session, Action.SESSION_END, operator_of(row), row.session_id, by)
+        record_session(session, Action.SESSION_END, operator_of(row), row.session_id, by)
 
 
 def list_sessions(session: Session, operator_id: bytes) -> list[Listed]:
@@ -177,6 +187,40 @@ def revoke_session(
     record(session, Entry(who.tenant_id, by, Action.SESSION_REVOKE, public_id, reason=who.email))
 
 
+def revoke_others(session: Session, who: SignedIn, *, by: Origin = IN_PROCESS) -> int:
+    """End all sessions of that operator but the one he asks from; how many that were."""
+    others = (
+        operator_session.c.operator_id == who.operator.id,
+        operator_session.c.session_id != who.session_id,
+        operator_session.c.expires_at > database_now(session),
+    )
+    connection = session.connection()
+    found = connection.execute(
+        select(operator_session.c.session_id).where(*others).with_for_update()
+    )
+    ended = sorted(found.scalars())
+    connection.execute(
+        delete(operator_session).where(
+            operator_session.c.session_id.in_(ended),
+            operator_session.c.operator_id == who.operator.id,
+        )
+    )
+    tenant_id, email = who.operator.tenant_id, who.operator.email
+    named = [encode_id(Prefix.SESSION, session_id) for session_id in ended]
+    record(session, *(Entry(tenant_id, by, Action.SESSION_REVOKE, n, reason=email) for n in named))
+    return len(ended)
+
+
+def refuse_request(
+    session: Session, who: SignedIn, *, target: str, why: str, by: Origin = IN_PROCESS
+) -> None:
+    """Note that something was refused to somebody who is signed in; `target`: where he asked for it."""
+    record(
+        session,
+        Entry(who.operator.tenant_id, by, Action.REQUEST_REFUSE, target, Outcome.REFUSED, why),
+    )
+
+
 def _sessions() -> Any:
     columns = operator_session.c
     return select_operators(
@@ -190,20 +234,21 @@ def _sessions() -> Any:
 
 
 def _token_is(token: str) -> Any:
-    return operator_session.c.token_hash == _hashed(token)
+    return operator_session.c.token_hash == hash_of(token)
 
 
-def _signed_in(row: Any) -> SignedIn:
+def _signed_in(row: Any, now: datetime) -> SignedIn:
     return SignedIn(
         session_id=row.session_id,
         operator=operator_of(row),
         method=Method(row.method),
         created_at=row.created_at,
         sudo_at=row.sudo_at,
+        recent=row.sudo_at is not None and row.sudo_at > now - RECENT,
     )
 
 
-def _record(
+def record_session(
     session: Session,
     action: Action,
     who: Operator,
@@ -212,10 +257,17 @@ def _record(
     *,
     reason: str | None = None,
 ) -> None:
+    """Enter in the audit what a session's operator did with it."""
     target = encode_id(Prefix.SESSION, session_id)
     own = replace(by, actor=who.actor)
     record(session, Entry(who.tenant_id, own, action, target, reason=reason))
 
 
-def _hashed(token: str) -> bytes:
+def new_token() -> str:
+    """A new value of a session's cookie."""
+    return _SESSION_PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_of(token: str) -> bytes:
+    """What is kept of it."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

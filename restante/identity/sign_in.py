@@ -10,8 +10,10 @@ from restante.audit.actions import Action, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
 from restante.identity.failed_attempts import count_failure, refuse_guessers
-from restante.identity.sessions import Method, begin_session, end_session
-from restante.identity.sign_in_links import Refusal, Refused, take_link
+from restante.identity.operators import Operator
+from restante.identity.session_changes import prove_anew
+from restante.identity.sessions import Method, SignedIn, begin_session, end_session
+from restante.identity.sign_in_links import Refusal, Refused, look_at_link, take_link
 
 _REASONS = {
     Refusal.UNKNOWN: "no such link",
@@ -44,6 +46,23 @@ def sign_in_by_link(
         end_session(session, instead_of, by=by)
     own = replace(by, actor=who.actor)
     return begin_session(session, who, method=Method.LINK, user_agent=user_agent, by=own)
+
+
+def prove_by_link(session: Session, who: SignedIn, secret: str, *, by: Origin) -> str | Refused:
+    """The cookie's new value of a session whose operator has proved by a link of his that it is he.
+
+    A link of another's is not spent.
+    """
+    refuse_guessers(session, limited(by.address))
+    found = look_at_link(session, secret)
+    if isinstance(found, Operator):
+        other = Refused(Refusal.UNKNOWN, found)
+        found = take_link(session, secret) if found.id == who.operator.id else other
+    if isinstance(found, Refused):
+        count_failure(session, limited(by.address))
+        _record_refusal(session, found, by)
+        return found
+    return prove_anew(session, who, by=by)
 
 
 def limited(address: str | None) -> list[str]:
