@@ -1,0 +1,81 @@
+"""Proving again who one is, for what takes a fresh proof (roles.Rule.anew); then back to it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from flask import Blueprint, Request, Response, request
+
+from blueprints.access import signed_in, states
+from blueprints.console import cookies, oidc, return_path
+from blueprints.console.pages import page, see
+from blueprints.console.sessions import check, origin_of, with_session
+from extensions import house
+from restante.identity.sessions import Method, SignedIn
+from restante.identity.sign_in import prove_by_link
+from restante.identity.sign_in_links import Refused
+from restante.storage.transaction import Session
+
+blueprint = Blueprint("console_again", __name__)
+AGAIN = "/sign-in/again"
+
+
+@blueprint.get(AGAIN)
+@with_session()
+def ask(session: Session, who: SignedIn) -> Response:
+    """How: at the provider, for who came from there; else by a fresh link."""
+    return _page(who)
+
+
+@blueprint.post(AGAIN)
+@with_session()
+def prove(session: Session, who: SignedIn) -> Response:
+    """Spend a link of the session's own operator: the same session, under a new cookie."""
+    secret = request.form.get("link", "").strip().rpartition("/")[2]
+    proved = prove_by_link(session, who, secret, by=origin_of(request, who))
+    if isinstance(proved, Refused):
+        return _page(who, refused=proved, status=403)
+    answer = see(_wanted())
+    cookies.give(answer, cookies.SESSION, proved)
+    return answer
+
+
+@blueprint.post(f"{AGAIN}/oidc")
+@states(signed_in())
+def leave() -> Response:
+    """Go to the provider, which is told to ask anew."""
+    entrance, token = house().entrance, cookies.read(request, cookies.SESSION)
+    check(request, token)
+    if entrance is None or token is None:
+        return see(AGAIN)
+    visitor = cookies.read(request, cookies.VISITOR)
+    return oidc.go(entrance, visitor, wanted=_wanted(), anew=True)
+
+
+def to_proof(asked: Request) -> str:
+    """The page above, which leads back to the page that was asked for, or whose form was sent."""
+    if asked.method == "GET":
+        came_from = asked.full_path.removesuffix("?")
+    else:
+        came_from = (asked.referrer or "").removeprefix(house().settings.public_url)
+    wanted = return_path.ours(came_from)
+    return AGAIN if wanted is None else f"{AGAIN}?{return_path.FIELD}={quote(wanted, safe='/')}"
+
+
+def _page(who: SignedIn, *, refused: Refused | None = None, status: int = 200) -> Response:
+    entrance = house().entrance
+    through = entrance is not None and who.method is Method.OIDC
+    return page(
+        "again.html",
+        status,
+        signed_in=who,
+        cookie=cookies.read(request, cookies.SESSION),
+        provider=entrance.name if through and entrance else None,
+        wanted=_wanted(),
+        refused=refused is not None,
+    )
+
+
+def _wanted() -> str:
+    asked = request.values.get(return_path.FIELD)
+    return return_path.ours(asked) or return_path.HOME
