@@ -19,6 +19,8 @@ from restante.identity.devices import USER_CODES
 from restante.identity.key_rotation import KEY_SCHEDULE, KeySchedule
 from restante.identity.known_signers import KnownSigners
 from restante.identity.logins import RefreshTokens
+from restante.identity.oidc.entrance import Entrance
+from restante.identity.oidc.provider import Provider
 from restante.identity.rates import Rates
 from restante.identity.sealing import derive
 from restante.identity.signing_keys import SigningKeys
@@ -39,6 +41,7 @@ from restante.storage.combine import Combiner, Kind
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
+from workers.egress import make_egress
 from workers.metrics import Metrics
 
 _SLOTS = "RESTANTE_DATABASE_SLOTS"
@@ -74,6 +77,7 @@ class House:
     reachability: Reachability
     metrics: Metrics
     combiners: Mapping[Kind, Combiner]
+    entrance: Entrance | None
 
 
 def install(app: Flask, settings: Settings) -> House:
@@ -115,6 +119,7 @@ def install(app: Flask, settings: Settings) -> House:
         reachability=Reachability(),
         metrics=metrics,
         combiners={kind: Combiner(database) for kind in Kind},
+        entrance=_entrance(settings, database),
     )
     app.extensions["restante"] = house
     return house
@@ -123,6 +128,15 @@ def install(app: Flask, settings: Settings) -> House:
 def key_schedule(settings: Settings) -> KeySchedule:
     """How often the server's keys rotate, and what new ones are sealed with."""
     return KeySchedule(settings.secret_keys, timedelta(days=settings.key_rotation_days))
+
+
+def _entrance(settings: Settings, database: Database) -> Entrance | None:
+    """Where operators come in through an identity provider, if one is configured."""
+    configured = settings.oidc
+    if configured is None:
+        return None
+    provider = Provider(configured, make_egress(settings))
+    return Entrance(database, provider, settings.secret_keys)
 
 
 def rules_of(settings: Settings) -> Rules:
