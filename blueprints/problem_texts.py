@@ -62,6 +62,10 @@ TEXTS: dict[str, Text] = {
         "is over; anything else comes again by a claim. Renew before half of the lease is gone.",
         {"reason": "reclaimed", "current_generation": 2},
     ),
+    "right-missing": Text(
+        "An operator is signed in whose role does not let him do this. Nothing was changed.",
+        "Ask a tenant admin; docs/roles.md says which role may do what.",
+    ),
     "token-too-old": Text(
         "A signing key is made or registered only with an access token of the last 60 s.",
         "Get a new access token and repeat the request at once.",

@@ -20,6 +20,7 @@ from blueprints.problem_texts import TEXTS
 from blueprints.request_ids import request_id
 from blueprints.signatures import has_query
 from restante import errors
+from restante.identity.roles import RightMissing
 from restante.identity.signatures.profile import accept_signature
 from restante.identity.signatures.refusals import SignatureRefused
 
@@ -70,6 +71,7 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     errors.Unauthenticated: Kind("unauthenticated", 401, "A valid access token is needed"),
     errors.InsufficientScope: Kind("insufficient-scope", 403, "The token lacks a scope"),
     errors.NotFound: Kind("not-found", 404, "There is nothing of that name here"),
+    RightMissing: Kind("right-missing", 403, "The operator's role does not include this"),
     MethodRefused: Kind("method-not-allowed", 405, "The method is not allowed here"),
     errors.TokenTooOld: Kind("token-too-old", 403, "The access token is too old for this"),
     errors.TooManyKeys: Kind("too-many-keys", 409, "There are too many keys"),
@@ -192,8 +194,13 @@ def http_problem(error: HTTPException) -> Response:
 
 def _failed(error: Exception) -> Response:
     """Nothing of the error leaves the house but the id under which the log has it."""
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
+    if is_lost_connection(error):
         log.warning("request_failed request_id=%s cause=connection_lost", request_id(request))
         return problem(errors.Overloaded("The database did not answer: repeat it."), request)
     log.error("request_failed request_id=%s", request_id(request), exc_info=error)
     return problem(InternalError(), request)
+
+
+def is_lost_connection(error: Exception) -> bool:
+    """The database went away: repeating it later may do."""
+    return isinstance(error, DBAPIError) and bool(error.connection_invalidated)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from flask import Flask
 
-from blueprints.console import account, failures, sign_in
+from blueprints.console import account, again, device, failures, oidc, sign_in, which
+from blueprints.console.foreign_text import foreign
+from blueprints.console.lengths import instant, length
 
 __all__ = ["install"]
 
 
-BLUEPRINTS = (sign_in.blueprint, account.blueprint)
+BLUEPRINTS = (
+    sign_in.blueprint,
+    oidc.blueprint,
+    which.blueprint,
+    again.blueprint,
+    account.blueprint,
+    device.blueprint,
+)
 for _blueprint in BLUEPRINTS:
     failures.show_as_pages(_blueprint)
 
 
 def install(app: Flask) -> None:
     """Give the application its console."""
+    app.jinja_env.filters.update(foreign=foreign, instant=instant, length=length)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     failures.show_unknown_addresses(app)

@@ -7,7 +7,8 @@ from flask import Blueprint, Response, request
 from blueprints.console import cookies
 from blueprints.console.pages import page, see
 from blueprints.console.sessions import origin_of, with_session
-from restante.identity.sessions import SignedIn, list_sessions, revoke_session
+from restante.identity.roles import Right, may
+from restante.identity.sessions import SignedIn, list_sessions, revoke_others, revoke_session
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_account", __name__)
@@ -22,6 +23,7 @@ def account(session: Session, who: SignedIn) -> Response:
         signed_in=who,
         cookie=cookies.read(request, cookies.SESSION),
         sessions=list_sessions(session, who.operator.id),
+        may_approve=may(who.operator.role, Right.DEVICES_APPROVE),
     )
 
 
@@ -30,4 +32,12 @@ def account(session: Session, who: SignedIn) -> Response:
 def revoke(session: Session, who: SignedIn, session_id: str) -> Response:
     """End one of one's own sessions."""
     revoke_session(session, who.operator, session_id, by=origin_of(request, who))
+    return see("/account")
+
+
+@blueprint.post("/account/sessions/revoke-others")
+@with_session(anew=True)
+def revoke_all_others(session: Session, who: SignedIn) -> Response:
+    """End all of one's own sessions but the one in which one asks for it."""
+    revoke_others(session, who, by=origin_of(request, who))
     return see("/account")

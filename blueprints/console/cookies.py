@@ -1,4 +1,4 @@
-"""The console's two cookies: the session's, and one of a visitor who is about to sign in.
+"""The console's cookies: the session's, and a visitor's who is about to sign in: who he is, where to.
 
 `__Host-` and Secure (RFC 6265bis, section 4.1.3) where the public URL is https; on loopback, where
 it may be http, browsers refuse both.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from datetime import timedelta
 
 from flask import Request, Response
 
@@ -16,6 +17,7 @@ from extensions import house
 
 SESSION = "restante-session"
 VISITOR = "restante-visitor"
+NEXT = "restante-next"
 _TOKEN_SIZE = 200
 
 
@@ -25,9 +27,17 @@ def read(asked: Request, name: str) -> str | None:
     return text if text and len(text) <= _TOKEN_SIZE else None
 
 
-def give(answer: Response, name: str, value: str) -> None:
-    """Set a cookie that ends with the browser: how long it is good, the database says."""
-    answer.set_cookie(_named(name), value, path="/", secure=_https(), httponly=True, samesite="Lax")
+def give(answer: Response, name: str, value: str, *, life: timedelta | None = None) -> None:
+    """Set a cookie that ends with the browser: how long a session is good, the database says."""
+    answer.set_cookie(
+        _named(name),
+        value,
+        max_age=life,
+        path="/",
+        secure=_https(),
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 def take(answer: Response, name: str) -> None:

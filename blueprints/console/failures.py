@@ -6,15 +6,16 @@ import logging
 from dataclasses import dataclass
 
 from flask import Blueprint, Flask, Response, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from blueprints import problems
-from blueprints.console.pages import page
+from blueprints.console.again import to_proof
+from blueprints.console.pages import away_from_here, page, see
 from blueprints.console.sessions import ForeignForm, WrongHost
 from blueprints.request_ids import request_id
 from extensions import house
 from restante import errors
-from restante.identity.roles import RightMissing
+from restante.identity.roles import ProofTooOld, RightMissing
 
 log = logging.getLogger("restante.http")
 FOR_PROGRAMS = ("/api/", "/oauth/", "/.well-known/", "/health/", "/metrics")
@@ -36,9 +37,7 @@ _WORDS: dict[type[Exception], _Words] = {
         "This form was not sent from a page that you were shown just now, so nothing was changed. "
         "Open the page again and repeat it there.",
     ),
-    RightMissing: _Words(
-        403, "Your role does not include this", "Nothing was changed. A tenant admin may change it."
-    ),
+    RightMissing: _Words(403, "Your role does not include this", "Nothing was changed."),
     errors.NotFound: _Words(
         404, "There is nothing here", "The address leads nowhere, or to what is not yours to see."
     ),
@@ -63,7 +62,7 @@ def show_as_pages(blueprint: Blueprint) -> None:
 
 
 def show_unknown_addresses(app: Flask) -> None:
-    """A browser that is nowhere sees a page, a program a problem."""
+    """A browser that is nowhere, or knocks the wrong way, sees a page; a program a problem."""
 
     def unknown(error: HTTPException) -> Response:
         html = request.accept_mimetypes.quality("text/html")
@@ -74,16 +73,30 @@ def show_unknown_addresses(app: Flask) -> None:
         return _page_of(error)
 
     app.register_error_handler(404, unknown)
+    app.register_error_handler(405, unknown)
 
 
 def _page_of(error: Exception) -> Response:
-    words = _WORDS.get(type(error), _FAILED)
-    if isinstance(error, HTTPException):
-        words = _BY_STATUS.get(error.code or 500, _FAILED)
+    if isinstance(error, ProofTooOld):
+        there = to_proof(request)
+        return away_from_here(there) if "HX-Request" in request.headers else see(there)
+    words = _words_of(error)
     if words is _FAILED:
         log.error("request_failed request_id=%s", request_id(request), exc_info=error)
+    text = f"{error} {words.text}" if isinstance(error, RightMissing) else words.text
     home = house().settings.public_url if isinstance(error, WrongHost) else None
-    answer = page("failure.html", words.status, title=words.title, text=words.text, home=home)
+    answer = page("failure.html", words.status, title=words.title, text=text, home=home)
     if isinstance(error, errors.RateLimited):
         answer.headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, MethodNotAllowed):
+        answer.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
     return answer
+
+
+def _words_of(error: Exception) -> _Words:
+    if isinstance(error, HTTPException):
+        return _BY_STATUS.get(error.code or 500, _FAILED)
+    if problems.is_lost_connection(error):
+        return _WORDS[errors.Overloaded]
+    known = (_WORDS[base] for base in type(error).__mro__ if base in _WORDS)
+    return next(known, _FAILED)

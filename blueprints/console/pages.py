@@ -18,6 +18,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     # with no-referrer browsers send `Origin: null` with our own forms (Fetch, section 3.2)
     "Referrer-Policy": "same-origin",
+    # a part of a page is never taken for the page (htmx), nor one operator's for another's
+    "Vary": "HX-Request, Cookie",
     "X-Frame-Options": "DENY",
 }
 
@@ -44,10 +46,18 @@ def page(
 
 
 def see(path: str) -> Response:
-    """Go on to another page of ours; `path` is never what a caller sent."""
+    """Go on to another page of ours; what a caller sent went through `return_path.ours`."""
     answer = make_response("", 303)
     answer.headers.update(HEADERS)
     answer.headers["Location"] = path
+    return protect(answer)
+
+
+def away_from_here(path: str) -> Response:
+    """The page is over, not the part of it that was asked for (htmx): it goes on to `path`."""
+    answer = make_response("", 401)
+    answer.headers.update(HEADERS)
+    answer.headers["HX-Redirect"] = path
     return protect(answer)
 
 

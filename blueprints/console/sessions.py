@@ -11,18 +11,18 @@ from flask import Request, Response, request
 
 from blueprints.access import signed_in, states
 from blueprints.console import cookies
-from blueprints.console.pages import see
+from blueprints.console.pages import away_from_here, see
+from blueprints.console.return_path import SIGN_IN, to_sign_in
 from blueprints.request_ids import request_id
 from extensions import house
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import RestanteError
-from restante.identity.roles import Right, require
-from restante.identity.sessions import SignedIn, resume_session
+from restante.identity.roles import RULES, Right, RightMissing, Role, may
+from restante.identity.sessions import SignedIn, refuse_request, require_recent, resume_session
 from restante.storage.transaction import Session
 
 View = Callable[..., Response]
-SIGN_IN = "/sign-in"
 CSRF_FIELD = "csrf"
 MOST_BYTES = 16 * 1024
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -36,26 +36,41 @@ class ForeignForm(RestanteError):
     """The form does not come from a page that this browser was shown: nothing was changed."""
 
 
-def with_session(right: Right | None = None) -> Callable[[View], View]:
-    """A view that is handed (session of the database, SignedIn) within the one unit of work."""
+def with_session(right: Right | None = None, *, anew: bool = False) -> Callable[[View], View]:
+    """A view that is handed (session of the database, SignedIn) within the one unit of work.
+
+    A right that takes it, or `anew`: who has not proved just now who he is does that first (again.py).
+    What is refused to somebody who is signed in is in the audit: that commits before it is raised.
+    """
+
+    takes_proof = anew or (right is not None and RULES[right].anew)
 
     def decorate(view: View) -> View:
         @functools.wraps(view)
         def run(**path: str) -> Response:
+            check_host(request)
             token = cookies.read(request, cookies.SESSION)
-            check(request, token)
+            refused = None if _is_our_form(request, token) else ForeignForm()
             if token is None:
-                return see(SIGN_IN)
+                return _nobody(refused)
 
-            def work(session: Session) -> Response:
+            def work(session: Session) -> Response | RestanteError:
                 found = resume_session(session, token)
                 if found is None:
-                    return see(SIGN_IN)
-                if right is not None:
-                    require(found.operator.role, right)
-                return view(session, found, **path)
+                    return _nobody(refused)
+                why = refused or _missing(found, right)
+                if why is None:
+                    if takes_proof:
+                        require_recent(found)
+                    return view(session, found, **path)
+                rule = str(request.url_rule)
+                by = origin_of(request, found)
+                refuse_request(session, found, target=rule, why=why.detail, by=by)
+                return why
 
-            answer: Response = house().database.run(work)
+            answer = house().database.run(work)
+            if isinstance(answer, RestanteError):
+                raise answer
             return answer
 
         return states(signed_in(right))(run)
@@ -65,15 +80,15 @@ def with_session(right: Right | None = None) -> Callable[[View], View]:
 
 def check(asked: Request, cookie: str | None) -> None:
     """WrongHost or ForeignForm where the request is not one of our own pages' own."""
+    check_host(asked)
+    if not _is_our_form(asked, cookie):
+        raise ForeignForm
+
+
+def check_host(asked: Request) -> None:
+    """WrongHost where this server is not called by its name."""
     if _host(asked) != urlsplit(house().settings.public_url).netloc:
         raise WrongHost
-    if asked.method in ("GET", "HEAD"):
-        return
-    asked.max_content_length = MOST_BYTES
-    sent = asked.form.get(CSRF_FIELD, "")
-    wanted = cookies.csrf_token(cookie) if cookie else ""
-    if not _ours(asked) or not wanted or not hmac.compare_digest(sent.encode(), wanted.encode()):
-        raise ForeignForm
 
 
 def origin_of(asked: Request, who: SignedIn | None = None) -> Origin:
@@ -82,7 +97,37 @@ def origin_of(asked: Request, who: SignedIn | None = None) -> Origin:
     return Origin(actor, asked.remote_addr, request_id(asked))
 
 
-def _ours(asked: Request) -> bool:
+def _missing(who: SignedIn, right: Right | None) -> RightMissing | None:
+    if right is None or may(who.operator.role, right):
+        return None
+    rule = RULES[right]
+    roles = " or ".join(role.replace("_", " ") for role in Role if role in rule.roles)
+    return RightMissing(f"To {rule.meaning} takes the role {roles}.")
+
+
+def _nobody(refused: RestanteError | None) -> Response:
+    """Nobody is signed in: he is sent where one signs in, and back here afterwards."""
+    if refused is not None:
+        raise refused
+    if "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers:
+        return away_from_here(SIGN_IN)
+    return see(to_sign_in(request))
+
+
+def _is_our_form(asked: Request, cookie: str | None) -> bool:
+    if asked.method in ("GET", "HEAD"):
+        return True
+    asked.max_content_length = MOST_BYTES
+    sent = asked.form.get(CSRF_FIELD, "")
+    wanted = cookies.csrf_token(cookie) if cookie else ""
+    return (
+        _is_same_site(asked)
+        and bool(wanted)
+        and hmac.compare_digest(sent.encode("utf-8", "surrogatepass"), wanted.encode())
+    )
+
+
+def _is_same_site(asked: Request) -> bool:
     """What the browser says of where the form was; the token decides where it says nothing."""
     origin, site = asked.headers.get("Origin"), asked.headers.get("Sec-Fetch-Site")
     return origin in (None, house().settings.public_url) and site in (None, "same-origin")

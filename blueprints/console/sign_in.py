@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from blueprints.access import public, states
-from blueprints.console import cookies
+from blueprints.console import cookies, return_path
 from blueprints.console.pages import page, see
 from blueprints.console.sessions import check, origin_of, with_session
 from extensions import house
@@ -22,9 +22,23 @@ _GONE = {Refusal.SPENT, Refusal.EXPIRED}
 @blueprint.get("/sign-in")
 @states(public("says how one gets a link"))
 def how() -> Response:
-    """How to get a link."""
+    """The way to the identity provider, and to a link; `next`: where its reader was on his way to."""
     check(request, None)
-    return page("sign_in.html")
+    wanted = return_path.ours(request.args.get(return_path.FIELD))
+    entrance, visitor = house().entrance, None
+    if entrance is not None:
+        visitor = cookies.read(request, cookies.VISITOR) or cookies.new_visitor()
+    answer = page(
+        "sign_in.html",
+        cookie=visitor,
+        provider=entrance and entrance.name,
+        wanted=wanted and wanted.partition("?")[0],
+    )
+    if visitor is not None:
+        cookies.give(answer, cookies.VISITOR, visitor)
+    if wanted is not None:
+        cookies.give(answer, cookies.NEXT, wanted, life=return_path.LIFE)
+    return answer
 
 
 @blueprint.get("/sign-in/<secret>")
@@ -59,9 +73,10 @@ def take(secret: str) -> Response:
     )
     if isinstance(begun, Refused):
         return _refused(begun)
-    answer = see("/account")
+    answer = see(return_path.remembered(request))
     cookies.give(answer, cookies.SESSION, begun)
     cookies.take(answer, cookies.VISITOR)
+    cookies.take(answer, cookies.NEXT)
     return answer
 
 
@@ -71,6 +86,7 @@ def sign_out(session: Session, who: SignedIn) -> Response:
     """End the session, on the server too."""
     end_session(session, cookies.read(request, cookies.SESSION) or "", by=origin_of(request, who))
     answer = see("/signed-out")
+    answer.headers["Clear-Site-Data"] = '"cache"'
     cookies.take(answer, cookies.SESSION)
     return answer
 
@@ -78,9 +94,14 @@ def sign_out(session: Session, who: SignedIn) -> Response:
 @blueprint.get("/signed-out")
 @states(public("says that one is signed out"))
 def signed_out() -> Response:
-    """The end."""
+    """The end; where the provider has one of its own, the way there."""
     check(request, None)
-    return page("signed_out.html")
+    entrance = house().entrance
+    return page(
+        "signed_out.html",
+        provider=entrance and entrance.name,
+        sign_out_there=entrance and entrance.sign_out_url,
+    )
 
 
 def _refused(refused: Refused) -> Response:

@@ -1,15 +1,17 @@
 """Devices that want to log in (RFC 8628): what an operator sees of one, and what he says to it.
 
-A code that is unknown, over, decided or of another tenant answers like one that never was. Codes that
-do not hold are counted per operator, per address and for all together; callers commit the count.
+A code that is unknown, over, decided by another or of another tenant answers like one that never was.
+Codes that do not hold are counted per operator, per address and for all together, and are in the
+audit; callers commit both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from enum import StrEnum
+from typing import Any, Protocol
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -49,11 +51,19 @@ class Approver(Protocol):
     def role(self) -> Role: ...
 
 
+class Decision(StrEnum):
+    """What an operator said."""
+
+    APPROVED = "approved"
+    DENIED = "denied"
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """A device that waits. `principal_id` None: the operator picks the agent.
 
-    `asked_scopes` None: it gets what an agent gets that asks for none. Instants are UTC.
+    `asked_scopes` None: it gets what an agent gets that asks for none. Instants are UTC. `decided`:
+    it waits no more, since this operator has said so himself; `granted_scopes` is what it got.
     """
 
     code_hash: bytes
@@ -66,20 +76,23 @@ class Device:
     address: str | None
     created_at: datetime
     expires_at: datetime
+    decided: Decision | None = None
+    granted_scopes: str | None = None
 
 
 def look_up(
-    session: Session, user_code: str, *, operator: Approver, address: str | None = None
+    session: Session, user_code: str, *, operator: Approver, by: Origin = IN_PROCESS
 ) -> Device | None:
     """The device that waits with this code for an operator of this tenant; its row is locked.
 
-    None for any other code, which is counted. Raises RightMissing, and RateLimited after 10 wrong
-    codes of the operator or the address in a minute.
+    Also one that he has decided on himself: whoever sends a form twice is told the same twice. None
+    for any other code, which is counted. Raises RightMissing, and RateLimited after 10 wrong codes
+    of the operator or from `by.address` in a minute.
     """
     require(operator.role, Right.DEVICES_APPROVE)
     subjects = [f"user_code:{encode_id(Prefix.OPERATOR, operator.id)}"]
-    if address is not None:
-        subjects.append(f"user_code:{address}")
+    if by.address is not None:
+        subjects.append(f"user_code:{by.address}")
     refuse_guessers(session, subjects, most=MOST_WRONG_CODES)
     refuse_guessers(session, [_ALL], most=MOST_WRONG_CODES_OF_ALL)
     codes: UserCodes = session.info[USER_CODES]
@@ -92,15 +105,18 @@ def look_up(
         )
         .one_or_none()
     )
-    now = database_now(session)
-    if (
-        row is None
-        or row.status != "pending"
-        or row.expires_at <= now
-        or operator.tenant_id is None
-        or row.tenant_id not in (None, operator.tenant_id)
-    ):
+    if row is None or not _is_shown(row, operator, database_now(session)):
         count_failure(session, [*subjects, _ALL])
+        record(
+            session,
+            Entry(
+                operator.tenant_id,
+                by,
+                Action.DEVICE_REFUSE,
+                outcome=Outcome.REFUSED,
+                reason="no device waits with the code",
+            ),
+        )
         return None
     return Device(
         code_hash=row.device_code_hash,
@@ -113,7 +129,24 @@ def look_up(
         address=row.address,
         created_at=row.created_at,
         expires_at=row.expires_at,
+        decided=_DECISIONS.get(row.status),
+        granted_scopes=row.granted_scopes,
     )
+
+
+_DECISIONS = {
+    "approved": Decision.APPROVED,
+    "spent": Decision.APPROVED,
+    "denied": Decision.DENIED,
+}
+
+
+def _is_shown(row: Any, operator: Approver, now: datetime) -> bool:
+    if operator.tenant_id is None or row.tenant_id not in (None, operator.tenant_id):
+        return False
+    if row.status == "pending":
+        return bool(row.expires_at > now)
+    return bool(row.decided_by == operator.id)
 
 
 def scopes_of_login(
@@ -134,17 +167,17 @@ def approve(
     *,
     user_code: str,
     principal_id: bytes | None = None,
-    address: str | None = None,
     by: Origin = IN_PROCESS,
 ) -> Device | None:
     """Let the device log in as its agent, or as the one picked; None like `look_up`, and counted.
 
+    What it gives back says by `decided` how it stands: nothing changes what was decided before.
     Raises NotFound (no active agent of this tenant, or another than the one asked for), InvalidScope
     and what `look_up` raises.
     """
-    found = look_up(session, user_code, operator=operator, address=address)
-    if found is None or operator.tenant_id is None:
-        return None
+    found = look_up(session, user_code, operator=operator, by=by)
+    if found is None or operator.tenant_id is None or found.decided:
+        return found
     chosen = found.principal_id or principal_id
     if chosen is None or principal_id not in (None, chosen):
         raise NotFound
@@ -153,11 +186,17 @@ def approve(
         session, operator.tenant_id, principal_id=chosen, asked=found.asked_scopes
     )
     granted = " ".join(map(str, scopes))
-    _decide(session, found, operator, "approved", chosen=chosen, granted=granted)
+    _decide(session, found, operator, Decision.APPROVED, chosen=chosen, granted=granted)
     target = encode_id(Prefix.AGENT, chosen)
     reason = f"{_place(found)}: {granted}"
     record(session, Entry(operator.tenant_id, by, Action.DEVICE_APPROVE, target, reason=reason))
-    return found
+    return replace(
+        found,
+        principal_id=chosen,
+        agent_name=_name(session, chosen),
+        decided=Decision.APPROVED,
+        granted_scopes=granted,
+    )
 
 
 def deny(
@@ -165,14 +204,13 @@ def deny(
     operator: Approver,
     *,
     user_code: str,
-    address: str | None = None,
     by: Origin = IN_PROCESS,
 ) -> Device | None:
-    """Refuse the device; None and raises like `look_up`."""
-    found = look_up(session, user_code, operator=operator, address=address)
-    if found is None:
-        return None
-    _decide(session, found, operator, "denied", chosen=found.principal_id, granted=None)
+    """Refuse the device; None and raises like `look_up`, and `decided` like `approve`."""
+    found = look_up(session, user_code, operator=operator, by=by)
+    if found is None or found.decided:
+        return found
+    _decide(session, found, operator, Decision.DENIED, chosen=found.principal_id, granted=None)
     target = found.principal_id and encode_id(Prefix.AGENT, found.principal_id)
     record(
         session,
@@ -185,14 +223,14 @@ def deny(
             _place(found),
         ),
     )
-    return found
+    return replace(found, decided=Decision.DENIED)
 
 
 def _decide(
     session: Session,
     found: Device,
     operator: Approver,
-    status: str,
+    decision: Decision,
     *,
     chosen: bytes | None,
     granted: str | None,
@@ -201,7 +239,7 @@ def _decide(
         update(device)
         .where(device.c.device_code_hash == found.code_hash, device.c.status == "pending")
         .values(
-            status=status,
+            status=decision.value,
             tenant_id=operator.tenant_id,
             principal_id=chosen,
             granted_scopes=granted,

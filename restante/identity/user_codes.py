@@ -21,8 +21,7 @@ class UserCodes:
 
     def make(self) -> str:
         """`BCDFG-HJKLM`."""
-        letters = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
-        return f"{letters[: LENGTH // 2]}-{letters[LENGTH // 2 :]}"
+        return as_shown("".join(secrets.choice(LETTERS) for _ in range(LENGTH)))
 
     def hashed(self, code: str) -> bytes:
         """What is kept of a new code."""
@@ -37,3 +36,9 @@ class UserCodes:
 def normal(typed: str) -> str:
     """A code as it was made, whatever case, spaces and hyphens it was typed with."""
     return "".join(letter for letter in typed[:64].upper() if letter in LETTERS)
+
+
+def as_shown(typed: str) -> str:
+    """A code as devices show it."""
+    letters = normal(typed)[:LENGTH]
+    return f"{letters[: LENGTH // 2]}-{letters[LENGTH // 2 :]}"

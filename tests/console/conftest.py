@@ -1,0 +1,7 @@
+"""`world` for the console: tenant acme, with nobody signed in."""
+
+from __future__ import annotations
+
+from tests.http.conftest import settings, world
+
+__all__ = ["settings", "world"]
