@@ -12,7 +12,7 @@ import extensions
 from blueprints import console, cors, docs, events, home, oauth, openapi, problem_pages, problems
 from blueprints.access import public, states
 from blueprints.admin import admin
-from blueprints.agents import EventConverter, agents
+from blueprints.agents import EventConverter, KeyConverter, agents
 from blueprints.endpoint import BEGAN
 from blueprints.health import metrics, probes
 from blueprints.request_ids import HEADER, request_id
@@ -42,6 +42,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     # an address has one spelling: nothing redirects to another
     app.url_map.merge_slashes = False
     app.url_map.converters["event"] = EventConverter
+    app.url_map.converters["key"] = KeyConverter
     # examples are shown in the order in which they are answered
     app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     extensions.install(app, settings)

@@ -16,7 +16,7 @@ from restante.errors import RestanteError, ValidationFailed
 
 M = TypeVar("M", bound=BaseModel)
 RAW = frozenset({"payload", "result", "progress"})
-"""Members that are kept byte for byte, wherever they stand in an envelope."""
+"""Members that are kept byte for byte, wherever they stand in an envelope; a body may have others."""
 
 MOST_ERRORS = 100
 _CONTENT = "restante.content"
@@ -111,7 +111,7 @@ def _read(environ: dict[str, Any], length: int | None, limit: int) -> bytes:
 def read_body(text: bytes, model: type[BaseModel]) -> Any:
     """A body as its model, or as the variant of it that it is. Raises MalformedJson and ValidationFailed."""
     try:
-        value = read_object(text, RAW)
+        value = read_object(text, getattr(model, "raw_members", RAW))
         choose: Callable[[dict[str, Any]], type[BaseModel]] | None = getattr(model, "variant", None)
         if choose is not None:
             model = choose(value)

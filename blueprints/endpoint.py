@@ -68,6 +68,8 @@ class Endpoint:
     traced: bool = False
     # answers with an ETag and 304
     revalidates: bool = False
+    # reads If-Match and If-None-Match, and answers with an ETag
+    conditional: bool = False
     # need not be signed, whatever the tenant wants
     unsigned: bool = False
     # how a call may share a transaction with others that wait; None: not at all

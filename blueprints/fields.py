@@ -117,6 +117,22 @@ class RawObject(Raw):
         raise PydanticCustomError("dict_type", "Input should be a JSON object")
 
 
+class RawValue(Raw):
+    """A JSON value of any kind that is kept as the bytes that were received; null is one."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls._checked)
+
+    @staticmethod
+    def _checked(value: Any) -> Raw:
+        return value if type(value) is Raw else Raw(b"null", None, [])
+
+
 Cursor = Annotated[int, Field(ge=0, le=BIGGEST), BeforeValidator(integral)]
 Generation = Annotated[
     int,

@@ -167,6 +167,8 @@ _NAMED = {
     "agent_id": ("The agent whose inbox it is.", "agt_0198c5a1f3de7c51a0b2c4d6e8f01234"),
     "key_id": ("The signing key.", KEY_ID),
     "event_id": ("The event.", "evt_0198c5b27c3d7e408f1a2b3c4d5e6f70"),
+    "project": ("The project.", "main"),
+    "key": ("The key, percent-encoded; a slash may stand as it is.", "repositories/acme"),
     "slug": ("The project.", "main"),
     "service_id": ("The service.", "svc_0198c5a1f3e47a1392a4b6c8dae1f356"),
 }
@@ -213,7 +215,12 @@ def _header_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     if endpoint.traced:
         named.append(("traceparent", "W3C Trace Context; kept with the events.", None))
     if endpoint.revalidates:
-        named.append(("If-None-Match", "The ETag of the page that is known.", None))
+        named.append(("If-None-Match", "The ETag of what is known.", None))
+    if endpoint.conditional:
+        named.append(
+            ("If-Match", "Only if it is at this version, in quotes; *: if it is there.", None)
+        )
+        named.append(("If-None-Match", "*: only if it is not there.", None))
     return [
         {
             "name": name,

@@ -46,8 +46,8 @@ COMPONENT_HEADERS: dict[str, Any] = {
     },
     "Restante-Version": {"description": "The version of the server.", "schema": {"type": "string"}},
     "ETag": {
-        "description": "A weak validator of the page.",
-        "schema": {"type": "string", "pattern": '^W/"'},
+        "description": "A validator: of a page a weak one, of a key of memory its version in quotes.",
+        "schema": {"type": "string", "pattern": '^(W/)?"'},
     },
     "Retry-After": {
         "description": "How long to wait, in seconds.",
@@ -76,7 +76,7 @@ def answers(endpoint: Endpoint, content: dict[str, Any]) -> dict[str, Any]:
         str(endpoint.status): {
             "description": endpoint.answer.__doc__ or "",
             "headers": headers(
-                *(["ETag"] if endpoint.revalidates else []),
+                *(["ETag"] if endpoint.revalidates or endpoint.conditional else []),
                 *(["Idempotency-Replayed"] if endpoint.creates else []),
             ),
             "content": _media(content, content["examples"].keys() - elsewhere),
@@ -90,7 +90,7 @@ def answers(endpoint: Endpoint, content: dict[str, Any]) -> dict[str, Any]:
         }
     if endpoint.revalidates:
         found["304"] = {
-            "description": "The page is the one that is known.",
+            "description": "It is what is known.",
             "headers": headers("ETag"),
         }
     kinds: dict[int, list[Kind]] = defaultdict(list)

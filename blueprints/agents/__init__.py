@@ -1,16 +1,29 @@
 """An agent's own API (contract 5)."""
 
-from blueprints.agents import claim, events, read, settle, signing_keys, stream, tickets
-from blueprints.agents.blueprint import EventConverter, agents
+from blueprints.agents import (
+    claim,
+    events,
+    memory,
+    read,
+    settle,
+    signing_keys,
+    state,
+    stream,
+    tickets,
+)
+from blueprints.agents.blueprint import EventConverter, KeyConverter, agents
 
 __all__ = [
     "EventConverter",
+    "KeyConverter",
     "agents",
     "claim",
     "events",
+    "memory",
     "read",
     "settle",
     "signing_keys",
+    "state",
     "stream",
     "tickets",
 ]

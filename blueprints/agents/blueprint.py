@@ -23,7 +23,14 @@ def asked_projects(
     return tuple(agent.require(verb, slug) for slug in dict.fromkeys(slugs))
 
 
+class KeyConverter(BaseConverter):
+    """A key of memory: whatever follows, slashes too."""
+
+    regex = "(?s:.+)"
+    part_isolating = False
+
+
 class EventConverter(BaseConverter):
     """An id directly below the inbox. The words are other routes, which answer 405 where this would 404."""
 
-    regex = "(?!(?:claim|claims|commit|release|settle|stats)$)[^/]+"
+    regex = "(?!(?:claim|claims|commit|release|settle|stats|turn)$)[^/]+"

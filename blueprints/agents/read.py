@@ -36,6 +36,19 @@ def _slugs(value: Any) -> list[str]:
     return slugs
 
 
+QueryProjects = Annotated[
+    list[str] | None,
+    BeforeValidator(_slugs),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_-]{1,64}(,[A-Za-z0-9_-]{1,64}){0,49}$",
+            "description": "Slugs with commas between; left out: all that are covered.",
+        }
+    ),
+]
+
+
 class PageQuery(Query):
     """Where to read on, how much, of what."""
 
@@ -44,17 +57,7 @@ class PageQuery(Query):
         Field(description="The next_cursor of the page before; left out: the oldest kept."),
     ] = None
     limit: QueryLimit = 10
-    projects: Annotated[
-        list[str] | None,
-        BeforeValidator(_slugs),
-        WithJsonSchema(
-            {
-                "type": "string",
-                "pattern": "^[A-Za-z0-9_-]{1,64}(,[A-Za-z0-9_-]{1,64}){0,49}$",
-                "description": "Slugs with commas between; left out: all that are covered.",
-            }
-        ),
-    ] = None
+    projects: QueryProjects = None
     status: Annotated[
         Literal["open"] | None, Field(description="`open` leaves final events out.")
     ] = None

@@ -36,7 +36,23 @@ PUBLIC = {
     "/signed-out",
     "/static/<path:filename>",
 }
-OF_OPERATORS = {"/account", "/account/sessions/<session_id>/revoke", "/sign-out"}
+SHARED = {
+    ("POST", "/api/v1/agents/<agent_id>/events"),
+    *(
+        (method, "/api/v1/agents/<agent_id>/memory/<project>/<key:key>")
+        for method in ("PUT", "PATCH", "DELETE")
+    ),
+}
+"""What another principal of the tenant may call."""
+OF_OPERATORS = {
+    "/account",
+    "/account/sessions/<session_id>/revoke",
+    "/account/sessions/revoke-others",
+    "/device",
+    "/device/approve",
+    "/device/refuse",
+    "/sign-out",
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +76,7 @@ def routes(app: Flask) -> list[tuple[Rule, str, Access]]:
 def address(rule: Rule, agent_id: str, event_id: str) -> str:
     """A rule's address, with these ids in it."""
     path = rule.rule.replace("<agent_id>", agent_id)
+    path = path.replace("<project>", "main").replace("<key:key>", "some/key")
     return path.replace("<event_id>", event_id).replace("<event:event_id>", event_id)
 
 
@@ -79,13 +96,15 @@ def test_every_route_states_its_scope_or_why_it_is_open(app: Flask) -> None:
     assert all(access.scopes for _, _, access in scoped)
 
 
-def test_every_address_below_an_agent_is_its_own_but_publishing(app: Flask) -> None:
+def test_every_address_below_an_agent_is_its_own_but_publishing_and_writing_memory(
+    app: Flask,
+) -> None:
     shared = {
-        rule.rule
-        for rule, _, access in routes(app)
+        (method, rule.rule)
+        for rule, method, access in routes(app)
         if rule.rule.startswith("/api/v1/agents/") and not access.own
     }
-    assert shared == {"/api/v1/agents/<agent_id>/events"}
+    assert shared == SHARED
 
 
 def test_without_a_token_or_with_a_bad_one_every_route_is_401(world: World, alice: Caller) -> None:
@@ -155,7 +174,7 @@ def test_what_is_anothers_answers_like_what_is_absent(
         absent = seen(alice, method, address(rule, unknown_id("agt"), unknown_id("evt")), body)
         assert absent["status"] >= 400, rule.rule
         for agent_id, event_id in foreign:
-            if rule.rule == "/api/v1/agents/<agent_id>/events" and agent_id == neighbour.id:
+            if (method, rule.rule) in SHARED and agent_id == neighbour.id:
                 continue  # that is what it is for
             path = address(rule, agent_id, event_id)
             assert seen(alice, method, path, body) == absent, path
@@ -167,7 +186,7 @@ def test_what_is_anothers_answers_like_what_is_absent(
             assert own["status"] == 404, path
             assert seen(alice, method, path, body) == own, (path, agent_id)
             compared += 1
-        if rule.rule.startswith("/api/v1/agents/") and not rule.rule.endswith("/events"):
+        if rule.rule.startswith("/api/v1/agents/") and (method, rule.rule) not in SHARED:
             assert (
                 seen(ci, method, address(rule, alice.id, unknown_id("evt")), body)["status"] == 404
             )

@@ -25,11 +25,11 @@ from restante.identity.tenants import create_tenant
 from restante.storage.ids import Prefix, encode_id
 from tests.support.serving import SECRET_KEY
 
-ALL_VERBS = ("read", "claim", "publish")
+ALL_VERBS = ("read", "claim", "publish", "memory")
 
 
 def verbs(project: str, *names: str) -> list[str]:
-    """Scopes of a project; all three of this API where none is named."""
+    """Scopes of a project; all four of this API where none is named."""
     return [f"agent:{project}:{name}" for name in names or ALL_VERBS]
 
 
