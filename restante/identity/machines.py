@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import insert, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from restante.audit.actions import Action
@@ -21,6 +22,7 @@ from restante.identity.scopes import Scope
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id, new_id
 from restante.storage.tables.identity import principal
+from restante.storage.transaction import Repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +57,19 @@ def enrol(
         article = "an agent" if kind is PrincipalKind.AGENT else "a service"
         raise ValidationFailed.at("/name", f"the tenant has {article} named {name!r} already")
     principal_id = new_id()
-    session.connection().execute(
-        insert(principal).values(
-            principal_id=principal_id,
-            tenant_id=tenant_id,
-            kind=kind.value,
-            name=name,
-            created_at=database_now(session),
-            **(columns or {}),
+    try:
+        session.connection().execute(
+            insert(principal).values(
+                principal_id=principal_id,
+                tenant_id=tenant_id,
+                kind=kind.value,
+                name=name,
+                created_at=database_now(session),
+                **(columns or {}),
+            )
         )
-    )
+    except IntegrityError:
+        raise Repeat from None  # somebody else's, made meanwhile: the repeat finds it
     add_grants(session, principal_id, grants)
     is_agent = kind is PrincipalKind.AGENT
     target = encode_id(Prefix.AGENT if is_agent else Prefix.SERVICE, principal_id)
