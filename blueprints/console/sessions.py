@@ -42,7 +42,6 @@ def with_session(right: Right | None = None, *, anew: bool = False) -> Callable[
     A right that takes it, or `anew`: who has not proved just now who he is does that first (again.py).
     What is refused to somebody who is signed in is in the audit: that commits before it is raised.
     """
-
     takes_proof = anew or (right is not None and RULES[right].anew)
 
     def decorate(view: View) -> View:
