@@ -28,6 +28,7 @@ from config import load_settings
 from doctor import examine_all
 from egress_commands import egress
 from front_door import look_from_outside
+from key_commands import keys, secrets
 from operator_commands import operator
 from restante import __version__
 from restante.audit.actions import Action
@@ -60,6 +61,8 @@ def main() -> None:
 
 main.add_command(egress)
 main.add_command(operator)
+main.add_command(keys)
+main.add_command(secrets)
 
 
 @main.group()

@@ -29,7 +29,7 @@ from restante.identity.tokens import Claims
 from restante.identity.user_codes import UserCodes
 from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.known_recipients import KNOWN, Known
-from restante.inbox.page_token import PAGE_TOKEN_KEY
+from restante.inbox.page_token import PAGE_TOKEN_KEYS
 from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
 from restante.observations import ON_OBSERVED
@@ -89,7 +89,7 @@ def install(app: Flask, settings: Settings) -> House:
     hub, metrics = Hub(), Metrics()
     info = {
         RULES: rules_of(settings),
-        PAGE_TOKEN_KEY: derive(settings.secret_keys[0], "page tokens"),
+        PAGE_TOKEN_KEYS: [derive(key, "page tokens") for key in settings.secret_keys],
         USER_CODES: UserCodes(settings.secret_keys),
         KEY_SCHEDULE: key_schedule(settings),
         HELD: InFlight(),

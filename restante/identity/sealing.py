@@ -39,10 +39,19 @@ class Sealer:
 
     def open(self, box: bytes, context: str) -> bytes:
         """The content of a box; SealBroken where no key opens it."""
+        return self._opened(box, context)[1]
+
+    def resealed(self, box: bytes, context: str) -> bytes | None:
+        """A box of the same content under the first key; None: it is. SealBroken where no key opens it."""
+        which, content = self._opened(box, context)
+        return self.seal(content, context) if which else None
+
+    def _opened(self, box: bytes, context: str) -> tuple[int, bytes]:
+        """Which of the keys opens it, and its content."""
         nonce, sealed = box[1 : 1 + _NONCE_BYTES], box[1 + _NONCE_BYTES :]
-        for cipher in self._ciphers if box[:1] == _VERSION else ():
+        for which, cipher in enumerate(self._ciphers if box[:1] == _VERSION else ()):
             try:
-                return cipher.decrypt(nonce, sealed, context.encode())
+                return which, cipher.decrypt(nonce, sealed, context.encode())
             except InvalidTag:
                 continue
         raise SealBroken

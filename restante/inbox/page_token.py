@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import hmac
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -14,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from restante.errors import PageTokenInvalid
 
-PAGE_TOKEN_KEY = "restante.page_token_key"
-"""Key of `session.info`: the bytes tokens are sealed with, the same on every node."""
+PAGE_TOKEN_KEYS = "restante.page_token_keys"
+"""Key of `session.info`: what tokens are sealed with, the same on every node, then what was before."""
 
 _MAC_BYTES = 16
 _NOBODYS = os.urandom(32)  # without a key, tokens are good in this process alone
@@ -24,7 +25,7 @@ _NOBODYS = os.urandom(32)  # without a key, tokens are good in this process alon
 def give(session: Session, of: tuple[str, ...], position: Any) -> str:
     """A token for a position (JSON) in the list that `of` names."""
     body = orjson.dumps(position)
-    return base64.urlsafe_b64encode(_mac(session, of, body) + body).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(_macs(session, of, body)[0] + body).rstrip(b"=").decode()
 
 
 def take(session: Session, of: tuple[str, ...], token: str | None) -> Any | None:
@@ -36,11 +37,12 @@ def take(session: Session, of: tuple[str, ...], token: str | None) -> Any | None
     except (binascii.Error, ValueError):
         raise PageTokenInvalid from None
     mac, body = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
-    if not hmac.compare_digest(mac, _mac(session, of, body)):
+    if not any(hmac.compare_digest(mac, known) for known in _macs(session, of, body)):
         raise PageTokenInvalid
     return orjson.loads(body)
 
 
-def _mac(session: Session, of: tuple[str, ...], body: bytes) -> bytes:
-    key: bytes = session.info.get(PAGE_TOKEN_KEY, _NOBODYS)
-    return hmac.digest(key, "\0".join(of).encode() + b"\0" + body, hashlib.sha256)[:_MAC_BYTES]
+def _macs(session: Session, of: tuple[str, ...], body: bytes) -> list[bytes]:
+    keys: Sequence[bytes] = session.info.get(PAGE_TOKEN_KEYS, (_NOBODYS,))
+    text = "\0".join(of).encode() + b"\0" + body
+    return [hmac.digest(key, text, hashlib.sha256)[:_MAC_BYTES] for key in keys]

@@ -10,7 +10,7 @@ import pytest
 from restante.errors import InsufficientScope, NotFound, PageTokenInvalid
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.scopes import ProjectScope, TenantScope, Verb
-from restante.inbox.page_token import PAGE_TOKEN_KEY
+from restante.inbox.page_token import PAGE_TOKEN_KEYS
 from restante.inbox.receipts import ReceiptQuery, list_receipts, receipt
 from restante.storage.ids import Prefix, encode_id, new_id
 from tests.factories import Mailbox, Tenant, make_tenant, pass_time
@@ -28,7 +28,7 @@ def listed(mail: Mailbox, by: Principal, **query: Any) -> tuple[list[dict[str, A
 
 @pytest.fixture(autouse=True)
 def _sealed(mail: Mailbox) -> None:
-    mail.database.info[PAGE_TOKEN_KEY] = b"k" * 32
+    mail.database.info[PAGE_TOKEN_KEYS] = [b"k" * 32]
 
 
 def test_the_stages_of_an_event(mail: Mailbox) -> None:

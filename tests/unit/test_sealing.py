@@ -37,3 +37,15 @@ def test_nothing_else_opens_it() -> None:
     for changed in (b"", box[:10], box[:-1], b"\x02" + box[1:], box[:-1] + bytes([box[-1] ^ 1])):
         with pytest.raises(SealBroken):
             Sealer([NEW], "p").open(changed, "k1")
+
+
+def test_resealing_is_for_what_an_earlier_key_sealed() -> None:
+    box = Sealer([OLD], "p").seal(b"content", "k1")
+    newer = Sealer([NEW, OLD], "p").resealed(box, "k1")
+    assert newer is not None
+    assert Sealer([NEW], "p").open(newer, "k1") == b"content"
+    assert Sealer([NEW, OLD], "p").resealed(newer, "k1") is None
+    with pytest.raises(SealBroken):
+        Sealer([NEW], "p").resealed(box, "k1")
+    with pytest.raises(SealBroken):
+        Sealer([NEW, OLD], "p").resealed(box, "k2")

@@ -1,0 +1,27 @@
+"""Page tokens are good for their list, under the newest secret key and the one before it."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy.orm import Session
+
+from restante.errors import PageTokenInvalid
+from restante.inbox.page_token import PAGE_TOKEN_KEYS, give, take
+
+OLD, NEW = b"o" * 32, b"n" * 32
+LIST = ("receipts", "c")
+
+
+def session(*keys: bytes) -> Session:
+    return Session(info={PAGE_TOKEN_KEYS: keys})
+
+
+def test_a_list_goes_on_while_the_secret_key_is_changed() -> None:
+    before, between, after = session(OLD), session(NEW, OLD), session(NEW)
+    token = give(before, LIST, [7])
+    assert take(between, LIST, token) == [7]
+    assert take(after, LIST, give(between, LIST, [8])) == [8]
+    with pytest.raises(PageTokenInvalid):
+        take(after, LIST, token)
+    with pytest.raises(PageTokenInvalid):
+        take(between, ("receipts", "d"), token)
