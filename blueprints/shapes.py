@@ -23,7 +23,7 @@ WireInstant = Annotated[
 class Producer(Answer):
     """Who published; stamped by the server."""
 
-    kind: Literal["agent", "service", "server"]
+    kind: Literal["agent", "service", "server", "operator"]
     id: str
     name: str
     signed: bool

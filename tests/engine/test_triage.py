@@ -5,62 +5,19 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from restante.audit.actions import ActorKind
-from restante.audit.entries import Actor, Origin
 from restante.audit.listing import list_entries
 from restante.errors import InsufficientScope, NotFound, ValidationFailed
-from restante.identity.administrators import Administrator
 from restante.identity.scopes import TenantScope
-from restante.inbox.failures import Failure
 from restante.inbox.lifecycle import Gate
-from restante.inbox.quarantine import DEDUP_HORIZON
-from restante.inbox.triage import jobs, selection
+from restante.inbox.triage import jobs
 from restante.inbox.triage.carrying_out import carry_out_next, take
-from restante.inbox.triage.jobs import Action, Order, State
+from restante.inbox.triage.jobs import Action, State
 from restante.inbox.triage.listing import list_groups, list_quarantined
-from restante.inbox.triage.selection import Filter
 from restante.storage.ids import Prefix, encode_id, new_id
-from restante.storage.tables.inboxes import inbox
 from tests.engine.snapshot import unchanged
-from tests.factories import Mailbox, Tenant, make_tenant, pass_time
+from tests.engine.triage import EVERYTHING, admin_of, order, poison, read, start, work_off
+from tests.factories import Mailbox, make_tenant, pass_time
 from workers.triage import EVENTS, Triage
-
-BOTH = frozenset({TenantScope.QUARANTINE_READ, TenantScope.QUARANTINE_WRITE})
-EVERYTHING = Filter()
-
-
-def admin_of(tenant: Tenant, scopes: frozenset = BOTH) -> Administrator:
-    by = Origin(Actor(ActorKind.SERVICE, tenant.service.public_id))
-    return Administrator(tenant.id, by, scopes=scopes)
-
-
-def poison(mail: Mailbox, count: int, *, message: str = "bad 1", **members) -> list[bytes]:
-    """Events that have used up their attempts, in the order of their sequence."""
-    ids = [mail.publish(max_attempts=1, **members).event_id for _ in range(count)]
-    while taken := mail.take():
-        for event in taken:
-            mail.release(event, delay=0, error=Failure("boom", message))
-    return ids
-
-
-def order(chosen, action: Action = Action.REDRIVE, **members) -> Order:
-    return Order(action=action, chosen=chosen, reason="the disk is larger now", **members)
-
-
-def begin(mail: Mailbox, wanted: Order) -> bytes:
-    return mail.run(lambda s: jobs.begin(s, admin_of(mail.tenant), wanted))
-
-
-def read(mail: Mailbox, job_id: bytes) -> jobs.Job:
-    return mail.run(lambda s: jobs.read(s, admin_of(mail.tenant), job_id))
-
-
-def work_off(mail: Mailbox) -> int:
-    """What a worker does until there is nothing due."""
-    worker, did = Triage(mail.database), 0
-    while (done := worker.run_once()).get("more"):
-        did += done["events"]
-    return did
 
 
 def test_a_dry_run_counts_and_changes_nothing(mail: Mailbox) -> None:
@@ -72,7 +29,7 @@ def test_a_dry_run_counts_and_changes_nothing(mail: Mailbox) -> None:
 
 def test_a_job_redrives_in_sequence_order_and_says_who_and_why(mail: Mailbox) -> None:
     ids = poison(mail, 3)
-    job_id = begin(mail, order(EVERYTHING))
+    job_id = start(mail, order(EVERYTHING))
     assert (read(mail, job_id).state, read(mail, job_id).total) == (State.RUNNING, 3)
     assert work_off(mail) == 3
     job = read(mail, job_id)
@@ -93,7 +50,7 @@ def test_a_job_redrives_in_sequence_order_and_says_who_and_why(mail: Mailbox) ->
 
 def test_what_comes_into_quarantine_later_is_not_the_jobs_business(mail: Mailbox) -> None:
     poison(mail, 1)
-    begin(mail, order(EVERYTHING))
+    start(mail, order(EVERYTHING))
     late = poison(mail, 1)
     work_off(mail)
     assert mail.gate(late[0]) is Gate.QUARANTINED
@@ -101,7 +58,7 @@ def test_what_comes_into_quarantine_later_is_not_the_jobs_business(mail: Mailbox
 
 def test_staggered_events_go_one_after_another(mail: Mailbox) -> None:
     ids = poison(mail, 3)
-    job_id = begin(mail, order(EVERYTHING, stagger_seconds=60))
+    job_id = start(mail, order(EVERYTHING, stagger_seconds=60))
     assert work_off(mail) == 1
     assert [mail.gate(e) for e in ids] == [Gate.CLAIMABLE, Gate.QUARANTINED, Gate.QUARANTINED]
     assert work_off(mail) == 0
@@ -114,7 +71,7 @@ def test_staggered_events_go_one_after_another(mail: Mailbox) -> None:
 
 def test_a_cancelled_job_does_no_more(mail: Mailbox) -> None:
     ids = poison(mail, 2)
-    job_id = begin(mail, order(EVERYTHING, stagger_seconds=60))
+    job_id = start(mail, order(EVERYTHING, stagger_seconds=60))
     work_off(mail)
     ended = mail.run(lambda s: jobs.cancel(s, admin_of(mail.tenant), job_id))
     assert (ended.state, ended.done) == (State.CANCELLED, 1)
@@ -127,7 +84,7 @@ def test_a_cancelled_job_does_no_more(mail: Mailbox) -> None:
 
 def test_a_worker_that_was_killed_leaves_its_job_to_the_next(mail: Mailbox) -> None:
     ids = poison(mail, 2)
-    begin(mail, order(EVERYTHING))
+    start(mail, order(EVERYTHING))
     job_id = mail.run(take)
     mail.run(lambda s: carry_out_next(s, job_id))
     assert mail.run(take) is None  # somebody has it
@@ -138,7 +95,7 @@ def test_a_worker_that_was_killed_leaves_its_job_to_the_next(mail: Mailbox) -> N
 
 def test_a_pass_is_bounded_and_the_job_goes_on(mail: Mailbox) -> None:
     poison(mail, EVENTS + 5)
-    job_id = begin(mail, order(EVERYTHING))
+    job_id = start(mail, order(EVERYTHING))
     assert Triage(mail.database).run_once() == {"events": EVENTS, "more": 1}
     work_off(mail)
     assert (read(mail, job_id).done, read(mail, job_id).state) == (EVENTS + 5, State.COMPLETED)
@@ -146,77 +103,12 @@ def test_a_pass_is_bounded_and_the_job_goes_on(mail: Mailbox) -> None:
 
 def test_an_event_that_has_left_quarantine_is_passed_over(mail: Mailbox) -> None:
     ids = poison(mail, 3)
-    job_id = begin(mail, order(EVERYTHING))
+    job_id = start(mail, order(EVERYTHING))
     mail.discard(ids[1])
     work_off(mail)
     job = read(mail, job_id)
     assert (job.done, job.skipped, job.state) == (2, 1, State.COMPLETED)
     assert mail.gate(ids[1]) is Gate.CANCELLED
-
-
-def test_running_late_needs_force(mail: Mailbox) -> None:
-    ids = [mail.publish(ordering_key="k").event_id for _ in range(3)]
-    mail.reject(mail.take_one())
-    mail.ack(mail.take_one())
-    mail.reject(mail.take_one())
-    told = mail.run(lambda s: jobs.count(s, admin_of(mail.tenant), order(EVERYTHING)))
-    assert (told.matched, told.later_settled, told.total) == (2, 1, 1)
-    begin(mail, order(EVERYTHING))
-    work_off(mail)
-    assert [mail.gate(e) for e in ids] == [Gate.QUARANTINED, Gate.COMPLETED, Gate.CLAIMABLE]
-    begin(mail, order(EVERYTHING, force=True))
-    work_off(mail)
-    assert mail.gate(ids[0]) is Gate.WAITING
-
-
-def test_what_its_agent_may_have_forgotten_needs_force(mail: Mailbox) -> None:
-    ids = poison(mail, 1)
-    head = DEDUP_HORIZON + 1
-    for more, forgotten in ((0, 0), (1, 1)):
-        moved = inbox.update().where(inbox.c.recipient_id == mail.id).values(head=head + more)
-        mail.run(lambda s, moved=moved: s.connection().execute(moved))
-        told = mail.run(lambda s: jobs.count(s, admin_of(mail.tenant), order(EVERYTHING)))
-        assert (told.beyond_dedup_horizon, told.total) == (forgotten, 1 - forgotten)
-    job_id = begin(mail, order(EVERYTHING))
-    assert read(mail, job_id).state is State.COMPLETED
-    assert mail.gate(ids[0]) is Gate.QUARANTINED
-    begin(mail, order(EVERYTHING, force=True))
-    work_off(mail)
-    assert mail.gate(ids[0]) is Gate.CLAIMABLE
-
-
-def test_a_discard_job_needs_no_force(mail: Mailbox) -> None:
-    ids = [mail.publish(ordering_key="k").event_id for _ in range(2)]
-    mail.reject(mail.take_one())
-    mail.ack(mail.take_one())
-    begin(mail, order(EVERYTHING, Action.DISCARD))
-    work_off(mail)
-    assert [mail.gate(e) for e in ids] == [Gate.CANCELLED, Gate.COMPLETED]
-
-
-def test_each_part_of_a_filter_narrows(mail: Mailbox) -> None:
-    first = poison(mail, 1, message="one")
-    pass_time(mail.database, 60)
-    poison(mail, 1, message="two", project="q")
-    other = mail.tenant.agent()
-    poison(other, 1, message="three")
-    admin = admin_of(mail.tenant)
-
-    def found(**members) -> int:
-        wanted = order(Filter(**members))
-        return mail.run(lambda s: jobs.count(s, admin, wanted)).matched
-
-    groups = {g.message: g for g in mail.run(lambda s: list_groups(s, admin, EVERYTHING))}
-    assert found() == 3
-    assert found(failure_signature=groups["one"].failure_signature) == 1
-    assert found(recipient_id=other.id) == 1
-    assert found(project_id=mail.tenant.projects["q"].id) == 1
-    assert found(code="nobody's") == 0
-    assert found(quarantine_reason="attempts_exhausted") == 3
-    assert found(quarantine_reason="rejected") == 0
-    assert found(until=groups["two"].first_at) == 1
-    assert found(since=groups["two"].first_at) == 2
-    assert groups["one"].sample_id == first[0]
 
 
 def test_ids_that_are_not_in_quarantine_are_named_and_nothing_is_done(mail: Mailbox) -> None:
@@ -225,7 +117,7 @@ def test_ids_that_are_not_in_quarantine_are_named_and_nothing_is_done(mail: Mail
     plain = mail.publish().event_id
     wanted = order([ids[0], foreign[0], plain, None, new_id()])
     with unchanged(mail.database), pytest.raises(ValidationFailed) as refused:
-        begin(mail, wanted)
+        start(mail, wanted)
     assert [e["pointer"] for e in refused.value.members["errors"]] == [
         f"/event_ids/{n}" for n in (1, 2, 3, 4)
     ]
@@ -234,13 +126,13 @@ def test_ids_that_are_not_in_quarantine_are_named_and_nothing_is_done(mail: Mail
 def test_what_has_changed_since_it_was_counted_is_not_done(mail: Mailbox) -> None:
     poison(mail, 2)
     with unchanged(mail.database), pytest.raises(jobs.SelectionChanged):
-        begin(mail, order(EVERYTHING, expected=3))
-    assert read(mail, begin(mail, order(EVERYTHING, expected=2))).total == 2
+        start(mail, order(EVERYTHING, expected=3))
+    assert read(mail, start(mail, order(EVERYTHING, expected=2))).total == 2
 
 
 def test_another_tenants_job_and_quarantine_are_not_there(mail: Mailbox) -> None:
     poison(mail, 1)
-    job_id = begin(mail, order(EVERYTHING))
+    job_id = start(mail, order(EVERYTHING))
     foreign = admin_of(make_tenant(mail.database))
     for verb in (jobs.read, jobs.cancel):
         for named in (job_id, new_id(), None):
@@ -253,11 +145,11 @@ def test_another_tenants_job_and_quarantine_are_not_there(mail: Mailbox) -> None
 
 def test_each_verb_wants_its_right(mail: Mailbox) -> None:
     poison(mail, 1)
-    job_id = begin(mail, order(EVERYTHING))
+    job_id = start(mail, order(EVERYTHING))
     reader = replace(admin_of(mail.tenant), scopes=frozenset({TenantScope.QUARANTINE_READ}))
     nobody = replace(reader, scopes=frozenset({TenantScope.EVENTS_READ}))
     refused = [
-        (reader, lambda s, a: jobs.begin(s, a, order(EVERYTHING))),
+        (reader, lambda s, a: jobs.start(s, a, order(EVERYTHING))),
         (reader, lambda s, a: jobs.count(s, a, order(EVERYTHING, Action.DISCARD))),
         (reader, lambda s, a: jobs.cancel(s, a, job_id)),
         (nobody, lambda s, a: jobs.read(s, a, job_id)),
@@ -275,7 +167,7 @@ def test_an_amended_event_takes_the_place_of_the_old_one(mail: Mailbox) -> None:
         mail, 1, priority=7, correlation_id="c", ordering_key="k", report=frozenset({"cancelled"})
     )
     wanted = order(ids, Action.AMEND, amended_payload=b'{"a": 2}')
-    job_id = begin(mail, wanted)
+    job_id = start(mail, wanted)
     work_off(mail)
     assert read(mail, job_id).done == 1
     assert mail.gate(ids[0]) is Gate.CANCELLED
@@ -323,13 +215,3 @@ def test_the_list_has_payloads_and_goes_on_where_it_ended(mail: Mailbox) -> None
     assert told[0]["last_error"]["code"]
     ats = [e["quarantined_at"] for e in told]
     assert ats == sorted(ats, reverse=True)
-
-
-def test_a_selection_is_bounded_and_says_so(mail: Mailbox, monkeypatch) -> None:
-    ids = poison(mail, 3)
-    monkeypatch.setattr(selection, "MOST", 2)
-    told = mail.run(lambda s: jobs.count(s, admin_of(mail.tenant), order(EVERYTHING)))
-    assert (told.matched, told.capped) == (2, True)
-    begin(mail, order(EVERYTHING))
-    work_off(mail)
-    assert [mail.gate(e) for e in ids] == [Gate.CLAIMABLE, Gate.CLAIMABLE, Gate.QUARANTINED]

@@ -109,7 +109,7 @@ def count(session: Session, administrator: Administrator, order: Order) -> Job:
     return _counted(order, _select(session, administrator.tenant_id, order))
 
 
-def begin(session: Session, administrator: Administrator, order: Order) -> bytes:
+def start(session: Session, administrator: Administrator, order: Order) -> bytes:
     """Make the job → its id. Its first event goes as soon as a worker looks.
 
     Raises ValidationFailed for ids that are not in the tenant's quarantine, SelectionChanged.

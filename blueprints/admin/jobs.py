@@ -1,0 +1,139 @@
+"""What is done to many quarantined events: how far it is, and its end."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from blueprints import examples
+from blueprints.admin.blueprint import admin, administrator, having
+from blueprints.calls import Call, Reply
+from blueprints.endpoint import Endpoint
+from blueprints.fields import Answer, Body
+from blueprints.shapes import WireInstant
+from restante.identity.roles import Right
+from restante.inbox.envelope import instant
+from restante.inbox.triage import jobs
+from restante.storage.ids import Prefix, decode_id, encode_id
+from restante.storage.transaction import Session
+
+TAG = "Quarantine"
+
+
+class Actor(Answer):
+    """Who wanted it."""
+
+    kind: str
+    id: str | None
+
+
+class Job(Answer):
+    """A job, or a dry run of one, which has no id. Counts are of events."""
+
+    job_id: str | None
+    action: Literal["redrive", "discard", "amend"]
+    state: Literal["dry_run", "running", "completed", "cancelled"]
+    reason: str | None
+    matched: int = Field(description="How many were meant.")
+    later_settled: int = Field(
+        description="Of these: later events of their ordering key are settled; needs `force`."
+    )
+    beyond_dedup_horizon: int = Field(
+        description="Of these: more than 10,000 events came after them, so that their agent may have "
+        "forgotten that it worked them; needs `force`."
+    )
+    capped: bool = Field(description="There are more; ask again for those.")
+    total: int = Field(description="How many go.")
+    done: int
+    skipped: int = Field(description="They had left quarantine, or needed `force` by then.")
+    actor: Actor | None
+    created_at: WireInstant | None
+    finished_at: WireInstant | None
+
+
+class NoBody(Body):
+    """Nothing need be said."""
+
+
+JOB: dict[str, Any] = {
+    "job_id": "job_0198c5b27c3d7e408f1a2b3c4d5e6f71",
+    "action": "redrive",
+    "state": "running",
+    "reason": "The schema has the currency now.",
+    "matched": 4783,
+    "later_settled": 12,
+    "beyond_dedup_horizon": 0,
+    "capped": False,
+    "total": 4771,
+    "done": 1200,
+    "skipped": 0,
+    "actor": {"kind": "service", "id": examples.SERVICE_ID},
+    "created_at": examples.CREATED_AT,
+    "finished_at": None,
+}
+DRY_RUN = {
+    **JOB,
+    "job_id": None,
+    "state": "dry_run",
+    "done": 0,
+    "actor": None,
+    "created_at": None,
+}
+
+
+def shown_job(job: jobs.Job) -> dict[str, Any]:
+    """As JSON has it."""
+    return {
+        "job_id": None if job.job_id is None else encode_id(Prefix.JOB, job.job_id),
+        "action": job.action,
+        "state": job.state or "dry_run",
+        "reason": job.reason or None,
+        "matched": job.matched,
+        "later_settled": job.later_settled,
+        "beyond_dedup_horizon": job.beyond_dedup_horizon,
+        "capped": job.capped,
+        "total": job.total,
+        "done": job.done,
+        "skipped": job.skipped,
+        "actor": job.actor_kind and {"kind": job.actor_kind, "id": job.actor_id},
+        "created_at": instant(job.created_at),
+        "finished_at": instant(job.finished_at),
+    }
+
+
+@Endpoint(
+    method="GET",
+    access=having(Right.QUARANTINE_READ, Right.EVENTS_REDRIVE, Right.EVENTS_DISCARD),
+    tag=TAG,
+    summary="Read a job",
+    description="How far it is. It is kept for 30 days after its end.",
+    answer=Job,
+    answer_examples={"running": JOB},
+).route(admin, "/jobs/<job_id>")
+def read_job(session: Session, call: Call) -> Reply:
+    """One."""
+    return Reply(shown_job(jobs.read(session, administrator(call), _id(call))))
+
+
+@Endpoint(
+    method="POST",
+    access=having(Right.EVENTS_REDRIVE, Right.EVENTS_DISCARD),
+    tag=TAG,
+    summary="Cancel a job",
+    description="No further event of it goes; what is done stays. Of a job that has ended nothing changes.",
+    body=NoBody,
+    body_optional=True,
+    examples={"plain": {}},
+    answer=Job,
+    answer_examples={
+        "cancelled": {**JOB, "state": "cancelled", "finished_at": examples.LATER},
+    },
+).route(admin, "/jobs/<job_id>/cancel")
+def cancel_job(session: Session, call: Call) -> Reply:
+    """No more of it."""
+    return Reply(shown_job(jobs.cancel(session, administrator(call), _id(call))))
+
+
+def _id(call: Call) -> bytes | None:
+    return decode_id(Prefix.JOB, call.path["job_id"])
