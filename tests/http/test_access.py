@@ -33,6 +33,8 @@ PUBLIC = {
     "/problems/<slug>",
     "/sign-in",
     "/sign-in/<secret>",
+    "/sign-in/oidc",
+    "/sign-in/oidc/return",
     "/signed-out",
     "/static/<path:filename>",
 }
@@ -51,6 +53,9 @@ OF_OPERATORS = {
     "/device",
     "/device/approve",
     "/device/refuse",
+    "/sign-in/again",
+    "/sign-in/again/oidc",
+    "/sign-in/which",
     "/sign-out",
 }
 

@@ -83,6 +83,16 @@ class Entrance:
         """The provider's host, for people."""
         return urlsplit(self.provider.configuration.issuer).netloc
 
+    @property
+    def sign_out_url(self) -> str | None:
+        """Where one signs out at the provider (RP-Initiated Logout), if it has that; asks nothing."""
+        known = self.provider.known_metadata()
+        if known is None or known.end_session_endpoint is None:
+            return None
+        where = known.end_session_endpoint
+        client = urlencode({"client_id": self.provider.configuration.client_id})
+        return f"{where}{'&' if '?' in where else '?'}{client}"
+
     def leave(
         self, visit: Visit, *, return_path: str, anew: bool = False, another: bool = False
     ) -> str | TurnedAway:
