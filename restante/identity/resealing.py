@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Column, select, update
 from sqlalchemy.orm import Session
 
+from restante.identity import server_keys, signing_keys
+from restante.identity.oidc import journeys
 from restante.identity.sealing import SealBroken, Sealer
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.identity import token_key
@@ -39,19 +41,19 @@ SEALED = (
     SealedColumn(
         token_key.c.private_sealed,
         token_key.c.kid,
-        purpose=lambda row: f"{row.purpose}-keys",
+        purpose=lambda row: server_keys.sealed_for(row.purpose),
         context=lambda row: str(row.kid),
     ),
     SealedColumn(
         signing_key.c.secret_sealed,
         signing_key.c.key_id,
-        purpose=lambda _: "signing-keys",
+        purpose=lambda _: signing_keys.SEALED_FOR,
         context=lambda row: encode_id(Prefix.KEY, row.key_id),
     ),
     SealedColumn(
         oidc_transaction.c.verifier_sealed,
         oidc_transaction.c.state_hash,
-        purpose=lambda _: "sign-ins through a provider",
+        purpose=lambda _: journeys.SEALED_FOR,
         context=lambda row: row.state_hash.hex(),
     ),
 )

@@ -56,7 +56,7 @@ class ServerKeys:
 
     def __init__(self, secret_keys: Sequence[str], purpose: Purpose) -> None:
         self.purpose = purpose
-        self._sealer = Sealer(secret_keys, f"{purpose}-keys")
+        self._sealer = Sealer(secret_keys, sealed_for(purpose))
         self._opened: tuple[str, OKPKey] | None = None
 
     def signer(self, session: Session, now: datetime) -> tuple[str, OKPKey]:
@@ -123,6 +123,11 @@ class ServerKeys:
             )
             .one_or_none()
         )
+
+
+def sealed_for(purpose: str) -> str:
+    """What private halves of this purpose are sealed for."""
+    return f"{purpose}-keys"
 
 
 def lock_keys(session: Session) -> None:

@@ -35,7 +35,7 @@ from restante.storage.tables.signatures import signing_key
 
 MOST_LIVE = 4
 LIFETIME = timedelta(days=1)
-_PURPOSE = "signing-keys"
+SEALED_FOR = "signing-keys"
 _SECRET_PREFIX = "rstk_"  # so that scanners of repositories know one when they see it
 
 
@@ -56,7 +56,7 @@ class SigningKeys:
     """Makes keys and opens them. `secret_keys`: what shared secrets are sealed with."""
 
     def __init__(self, secret_keys: Sequence[str]) -> None:
-        self._sealer = Sealer(secret_keys, _PURPOSE)
+        self._sealer = Sealer(secret_keys, SEALED_FOR)
 
     def mint(
         self,

@@ -10,6 +10,8 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from restante.identity import resealing
+from restante.identity.oidc import journeys
+from restante.identity.oidc.journeys import Journey, Ticket, begin_journey, end_journey
 from restante.identity.resealing import SEALED, Batch, SealedColumn, reseal_some
 from restante.identity.sealing import SealBroken, Sealer
 from restante.identity.server_keys import Purpose, ServerKeys
@@ -31,7 +33,6 @@ BY_NAME = {str(sealed): sealed for sealed in SEALED}
 TOKEN_KEYS = BY_NAME["token_key.private_sealed"]
 SIGNING_KEYS = BY_NAME["signing_key.secret_sealed"]
 JOURNEYS = BY_NAME["oidc_transaction.verifier_sealed"]
-VERIFIER = b"v" * 43
 
 
 @pytest.fixture
@@ -54,20 +55,12 @@ def minted(mail: Mailbox, secret_key: str) -> str:
     return mail.run(work)
 
 
-def begin_sign_in(database: TestDatabase, state_hash: bytes, secret_key: str) -> None:
+def begin_sign_in(database: TestDatabase, secret_key: str) -> Ticket:
     """A sign-in that is at the identity provider."""
-    sealer = Sealer([secret_key], JOURNEYS.purpose(None))
-    now = database.run(database_now)
-    row = {
-        "state_hash": state_hash,
-        "browser_hash": bytes(32),
-        "nonce_hash": bytes(32),
-        "verifier_sealed": sealer.seal(VERIFIER, state_hash.hex()),
-        "return_path": "/",
-        "created_at": now,
-        "expires_at": now,
-    }
-    database.run(lambda s: s.connection().execute(insert(oidc_transaction), row))
+    sealer = Sealer([secret_key], journeys.SEALED_FOR)
+    return database.run(
+        lambda s: begin_journey(s, sealer, browser="browser", return_path="/account")
+    )
 
 
 def resealed(database: TestDatabase, sealed: SealedColumn, *secret_keys: str) -> Batch:
@@ -115,12 +108,12 @@ def test_signing_keys(database: TestDatabase, mail: Mailbox) -> None:
 
 
 def test_sign_ins_that_are_on_their_way(database: TestDatabase) -> None:
-    state_hash = bytes(range(32))
-    begin_sign_in(database, state_hash, OLD)
+    ticket = begin_sign_in(database, OLD)
     assert resealed(database, JOURNEYS) == Batch(None, 1, 0, ())
-    column = select(oidc_transaction.c.verifier_sealed)
-    box = database.run(lambda s: s.connection().execute(column).scalar_one())
-    assert Sealer([NEW], JOURNEYS.purpose(None)).open(box, state_hash.hex()) == VERIFIER
+    sealer = Sealer([NEW], journeys.SEALED_FOR)
+    found = database.run(lambda s: end_journey(s, sealer, state=ticket.state, browser="browser"))
+    assert isinstance(found, Journey)
+    assert found.verifier == ticket.verifier
 
 
 def test_what_no_key_opens_is_named_and_stays_as_it_is(
@@ -143,10 +136,11 @@ def test_in_batches_and_after_a_break_only_what_is_left(
     database: TestDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resealing, "ROWS", 3)
-    for number in range(7):
-        begin_sign_in(database, number.to_bytes(32), OLD)
+    for _ in range(7):
+        begin_sign_in(database, OLD)
     first = database.run(lambda s: reseal_some(s, JOURNEYS, secret_keys=BOTH))
-    assert first == Batch((2).to_bytes(32), 3, 0, ())
+    assert (first.resealed, first.already) == (3, 0)
+    assert first.after is not None
     # it was killed here, and is begun again
     did, after = [], None
     for _ in range(3):
@@ -159,8 +153,10 @@ def test_in_batches_and_after_a_break_only_what_is_left(
 
 def test_a_box_that_was_exchanged_meanwhile_is_left_alone(database: TestDatabase) -> None:
     """By another `secrets rotate`, or whoever else writes."""
-    begin_sign_in(database, bytes(32), OLD)
-    begin_sign_in(database, b"\1" * 32, OLD)
+    for _ in range(2):
+        begin_sign_in(database, OLD)
+    column = select(oidc_transaction.c.state_hash)
+    kept, _ = database.run(lambda s: s.connection().execute(column).scalars().all())
 
     def work(session: Session) -> Batch:
         original = Sealer.resealed
@@ -169,7 +165,7 @@ def test_a_box_that_was_exchanged_meanwhile_is_left_alone(database: TestDatabase
             newer = original(sealer, box, context)
             change = (
                 update(oidc_transaction).values(verifier_sealed=b"other")
-                if context == bytes(32).hex()
+                if context == kept.hex()
                 else delete(oidc_transaction)
             )
             mine = oidc_transaction.c.state_hash == bytes.fromhex(context)
@@ -186,8 +182,8 @@ def test_a_box_that_was_exchanged_meanwhile_is_left_alone(database: TestDatabase
 
 
 def test_two_at_once_reseal_each_row_once(database: TestDatabase) -> None:
-    for number in range(50):
-        begin_sign_in(database, number.to_bytes(32), OLD)
+    for _ in range(50):
+        begin_sign_in(database, OLD)
     did: list[Batch] = []
     copies = [
         threading.Thread(target=lambda: did.append(resealed(database, JOURNEYS))) for _ in range(3)
