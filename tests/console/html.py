@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+_INLINE = {"a", "abbr", "b", "bdi", "code", "span", "strong", "time"}
 _VOID = {"input", "meta", "link", "br", "img", "hr", "base", "source"}
 
 
@@ -26,8 +27,12 @@ class Element:
 
     @property
     def text(self) -> str:
-        parts = [child if isinstance(child, str) else child.text for child in self.children]
-        return " ".join(" ".join(parts).split())
+        return " ".join(self._text().split())
+
+    def _text(self) -> str:
+        parts = [child if isinstance(child, str) else child._text() for child in self.children]
+        inside = "".join(parts)
+        return inside if self.tag in _INLINE else f" {inside} "
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
         return [
