@@ -4,27 +4,81 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from blueprints import examples
 from blueprints.admin.blueprint import ListQuery, admin, administrator, having
-from blueprints.admin.machines import AGENT, Agent, Status, shown_agent
+from blueprints.admin.machines import (
+    AGENT,
+    AGENT_DETAIL,
+    Agent,
+    AgentDetail,
+    Status,
+    detailed_agent,
+    shown_agent,
+)
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer
+from blueprints.fields import Answer, Body, integral
+from blueprints.idempotency import refuse_key
 from restante.errors import PageTokenInvalid
-from restante.identity.machine_list import MachineStatus, list_machines
+from restante.identity.agent_settings import (
+    MOST_IN_FLIGHT,
+    MOST_PENDING,
+    add_agent,
+    change_agent,
+)
+from restante.identity.agents import MOST_CAPABILITIES
+from restante.identity.grants import MOST_GRANTS
+from restante.identity.machine_list import MachineStatus, list_machines, read_machine
+from restante.identity.names import NAME_LENGTH
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
+from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Session
 
 TAG = "Administration"
+
+Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH)]
+Capabilities = Annotated[
+    list[Annotated[str, Field(max_length=128)]], Field(max_length=MOST_CAPABILITIES)
+]
+Grants = Annotated[list[Annotated[str, Field(max_length=96)]], Field(max_length=MOST_GRANTS)]
+
+
+class AgentBody(Body):
+    """What it is called, what it can do, and what it may."""
+
+    name: Name
+    capabilities: Capabilities | None = None
+    grants: Grants | None = None
+
+
+class AgentChange(Body):
+    """Those named are set, the others stay. A limit that is null is the server's."""
+
+    capabilities: Capabilities | None = None
+    max_in_flight: (
+        Annotated[int, Field(ge=1, le=MOST_IN_FLIGHT), BeforeValidator(integral)] | None
+    ) = None
+    max_pending: Annotated[int, Field(ge=1, le=MOST_PENDING), BeforeValidator(integral)] | None = (
+        None
+    )
+
+
+class NewAgent(Answer):
+    """The agent, and its secret, this once."""
+
+    agent_id: str
+    client_id: str
+    client_secret: str
 
 
 class AgentsQuery(ListQuery):
     """Which agents."""
 
     status: Status | None = Field(default=None, description="Left out: all that are not removed.")
-    name: Annotated[str, Field(max_length=190)] | None = Field(
+    name: Annotated[str, Field(max_length=NAME_LENGTH)] | None = Field(
         default=None, description="The one of exactly this name."
     )
 
@@ -34,6 +88,50 @@ class Agents(Answer):
 
     agents: list[Agent]
     next_page_token: str | None
+
+
+@Endpoint(
+    method="POST",
+    access=having(Right.AGENTS_WRITE),
+    tag=TAG,
+    summary="Create an agent",
+    description="With an empty inbox. Grants (`agent:<project or *>:<verb>`) take `tenant:grants:write` "
+    "besides. No Idempotency-Key: the answer is a secret that is not kept. A name that an agent of the "
+    "tenant has or had is 422: read `/agents?name=` to see whether a call whose answer was lost has made it, "
+    "and make it another secret.",
+    body=AgentBody,
+    examples={
+        "plain": {"name": "builder"},
+        "all": {
+            "name": "builder",
+            "capabilities": ["build", "test:linux"],
+            "grants": ["agent:main:read", "agent:main:claim"],
+        },
+    },
+    answer=NewAgent,
+    answer_examples={
+        "made": {
+            "agent_id": examples.AGENT_ID,
+            "client_id": examples.AGENT_ID,
+            "client_secret": "rst_h3Zk8Wm1Qx5vT9bN2cR7yLp4Ds6Ff0Gj-aEiOuKqVMs",
+        }
+    },
+    status=201,
+).route(admin, "/agents")
+def create_one_agent(session: Session, call: Call) -> Reply:
+    """A new one."""
+    refuse_key(call)
+    body: AgentBody = call.body
+    made = add_agent(
+        session,
+        administrator(call),
+        name=body.name,
+        grants=body.grants or (),
+        capabilities=body.capabilities or (),
+    )
+    agent_id = encode_id(Prefix.AGENT, made.id)
+    told = {"agent_id": agent_id, "client_id": agent_id, "client_secret": made.client_secret}
+    return Reply(told, 201)
 
 
 @Endpoint(
@@ -62,3 +160,49 @@ def list_agents(session: Session, call: Call) -> Reply:
     return Reply(
         {"agents": list(map(shown_agent, page.machines)), "next_page_token": page.next_page_token}
     )
+
+
+@Endpoint(
+    method="GET",
+    access=having(Right.AGENTS_READ),
+    tag=TAG,
+    summary="Read an agent",
+    description="What it is, what it may do, its limits, and when it was last seen (give or take ten "
+    "seconds).",
+    answer=AgentDetail,
+    answer_examples={"one": AGENT_DETAIL},
+).route(admin, "/agents/<agent_id>")
+def read_agent(session: Session, call: Call) -> Reply:
+    """One."""
+    found = read_machine(session, administrator(call), PrincipalKind.AGENT, call.path["agent_id"])
+    return Reply(detailed_agent(session, found))
+
+
+@Endpoint(
+    method="PATCH",
+    access=having(Right.AGENTS_WRITE),
+    tag=TAG,
+    summary="Change an agent",
+    description="`capabilities` are what assignments choose by. It claims no more while it holds "
+    "`max_in_flight` events, and publishing to it is 429 while `max_pending` of its events are unsettled. "
+    "Every server goes by it within a second.",
+    body=AgentChange,
+    examples={
+        "capabilities": {"capabilities": ["build", "test:linux"]},
+        "limits": {"max_in_flight": 5, "max_pending": 5000},
+        "the server's limit": {"max_pending": None},
+    },
+    answer=AgentDetail,
+    answer_examples={"changed": AGENT_DETAIL},
+).route(admin, "/agents/<agent_id>")
+def change_one_agent(session: Session, call: Call) -> Reply:
+    """Set it."""
+    body: AgentChange = call.body
+    changes = {
+        name: value
+        for name in body.model_fields_set
+        # only a limit can be nothing; capabilities that are null are left out
+        if (value := getattr(body, name)) is not None or name != "capabilities"
+    }
+    changed = change_agent(session, administrator(call), call.path["agent_id"], changes)
+    return Reply(detailed_agent(session, changed))

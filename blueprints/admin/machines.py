@@ -9,8 +9,10 @@ from pydantic import Field
 from blueprints import examples
 from blueprints.fields import Answer
 from blueprints.shapes import WireInstant
+from restante.identity.grants import grants_of
 from restante.identity.machine_list import Machine
 from restante.inbox.envelope import instant
+from restante.storage.transaction import Session
 
 Status = Literal["active", "disabled", "removed"]
 
@@ -29,6 +31,12 @@ class Agent(Answer):
     last_seen_at: WireInstant | None
 
 
+class AgentDetail(Agent):
+    """An agent of the tenant, with what it may do."""
+
+    grants: list[str] = Field(description="`agent:<project or *>:<verb>`, sorted.")
+
+
 AGENT: dict[str, Any] = {
     "agent_id": examples.AGENT_ID,
     "name": "builder",
@@ -40,6 +48,9 @@ AGENT: dict[str, Any] = {
     "created_at": examples.CREATED_AT,
     "last_seen_at": examples.LATER,
 }
+
+
+AGENT_DETAIL: dict[str, Any] = {**AGENT, "grants": ["agent:main:claim", "agent:main:read"]}
 
 
 def shown_agent(agent: Machine) -> dict[str, Any]:
@@ -55,3 +66,8 @@ def shown_agent(agent: Machine) -> dict[str, Any]:
         "created_at": instant(agent.created_at),
         "last_seen_at": instant(agent.last_seen_at),
     }
+
+
+def detailed_agent(session: Session, agent: Machine) -> dict[str, Any]:
+    """With its grants."""
+    return {**shown_agent(agent), "grants": sorted(map(str, grants_of(session, agent.id)))}

@@ -45,7 +45,7 @@ def create_agent(
         name=name,
         grants=scopes,
         by=by,
-        columns={"capabilities": json.dumps(_checked(capabilities))},
+        columns={"capabilities": json.dumps(check_capabilities(capabilities))},
     )
     session.connection().execute(
         insert(inbox).values(
@@ -58,7 +58,8 @@ def create_agent(
     return made
 
 
-def _checked(capabilities: Sequence[str]) -> list[str]:
+def check_capabilities(capabilities: Sequence[str]) -> list[str]:
+    """Each once, sorted; ValidationFailed naming the first that cannot be one."""
     for index, text in enumerate(capabilities):
         if not _CAPABILITY.fullmatch(text):
             raise ValidationFailed.at(

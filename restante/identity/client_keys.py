@@ -24,14 +24,7 @@ def add_client_key(session: Session, principal_id: bytes, jwk: Mapping[str, Any]
 
     Raises ValidationFailed for a weak, private or published one; what is refused is kept nowhere.
     """
-    try:
-        read_public_key(jwk)
-    except KeyRefused as error:
-        raise ValidationFailed.at("/public_jwk", str(error)) from None
-    kept: dict[str, str] = canonical(jwk)
-    kid = jwk.get("kid")
-    if isinstance(kid, str) and 0 < len(kid) <= _LONGEST_KID:
-        kept["kid"] = kid
+    kept = kept_key(jwk)
     credential_id = new_id()
     session.connection().execute(
         insert(credential).values(
@@ -43,3 +36,16 @@ def add_client_key(session: Session, principal_id: bytes, jwk: Mapping[str, Any]
         )
     )
     return credential_id
+
+
+def kept_key(jwk: Mapping[str, Any]) -> dict[str, str]:
+    """What is kept of a public key: the members that are it, and its `kid`. ValidationFailed as above."""
+    try:
+        read_public_key(jwk)
+    except KeyRefused as error:
+        raise ValidationFailed.at("/public_jwk", str(error)) from None
+    kept = canonical(jwk)
+    kid = jwk.get("kid")
+    if isinstance(kid, str) and 0 < len(kid) <= _LONGEST_KID:
+        kept["kid"] = kid
+    return kept

@@ -32,12 +32,14 @@ class Client:
     credential_id: bytes
 
 
-def add_client_secret(session: Session, principal_id: bytes) -> str:
+def add_client_secret(
+    session: Session, principal_id: bytes, *, credential_id: bytes | None = None
+) -> str:
     """A new secret of the principal. This is the only time it can be read."""
     secret = _SECRET_PREFIX + secrets.token_urlsafe(32)
     session.connection().execute(
         insert(credential).values(
-            credential_id=new_id(),
+            credential_id=credential_id or new_id(),
             principal_id=principal_id,
             kind=CLIENT_SECRET,
             secret_hash=_hashed(secret),

@@ -119,6 +119,16 @@ def find_machine(
     return _machine(row)
 
 
+def find_lasting(
+    session: Session, tenant_id: bytes, kind: PrincipalKind, public_id: str
+) -> Machine:
+    """The same for a change, locked; NotFound where it is removed too."""
+    found = find_machine(session, tenant_id, kind, public_id, locked=True)
+    if found.status is MachineStatus.REMOVED:
+        raise NotFound(f"The {kind} is removed, for good: make another one.")
+    return found
+
+
 def read_machine(
     session: Session, who: Administrator, kind: PrincipalKind, public_id: str
 ) -> Machine:
