@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,6 +16,7 @@ import httpx2
 from restante_agent import settings
 from restante_agent.doorbell_stream import AsyncDoorbellStream
 from restante_agent.errors import UnexpectedAnswer
+from restante_agent.login.kept import KeptLogin
 from restante_agent.transport import LIMITS, lost, lower, signed, timeout_of
 from restante_agent.wire import inbox_calls, publish_calls, settle_calls
 from restante_agent.wire.bind import awaiting
@@ -34,9 +35,10 @@ class AsyncClient:
     def __init__(
         self,
         base_url: str,
-        client_id: str,
-        client_secret: str,
+        client_id: str = "",
+        client_secret: str = "",
         *,
+        login: KeptLogin | None = None,
         scope: str | None = None,
         agent_id: str | None = None,
         sign: bool | SigningKey | None = None,
@@ -51,9 +53,14 @@ class AsyncClient:
     ) -> None:
         self.core: Core = settings.core_for(
             base_url,
-            client_id,
-            client_secret,
-            scope=scope,
+            settings.credentials_for(
+                client_id,
+                client_secret,
+                scope=scope,
+                login=login,
+                monotonic=monotonic,
+                wall=wall,
+            ),
             agent_id=agent_id,
             sign=sign,
             retry=retry,
@@ -67,8 +74,12 @@ class AsyncClient:
 
     @classmethod
     def from_environment(cls, **options: Any) -> AsyncClient:
-        """A client from RESTANTE_URL, RESTANTE_CLIENT_ID and RESTANTE_CLIENT_SECRET."""
-        return cls(**{**settings.from_environment(), **options})
+        """A client from RESTANTE_URL, RESTANTE_CLIENT_ID and RESTANTE_CLIENT_SECRET.
+
+        Without a secret, from what `restante-agent login` has kept (`settings.from_environment`).
+        """
+        found = settings.from_environment(state_dir=options.get("state_dir"))
+        return cls(**{**found, **options})
 
     def with_options(
         self, *, retry: RetryPolicy | None = None, read_seconds: float | None = None
@@ -152,22 +163,23 @@ class AsyncClient:
 
     async def _drive(self, exchange: Exchange[T], opened: list[httpx2.Response] | None = None) -> T:
         reply: Reply = None
-        while True:
-            try:
-                step = exchange.send(reply)
-            except StopIteration as end:
-                value: T = end.value
-                return value
-            match step:
-                case Send():
-                    reply = await self._send(step, opened)
-                case Pause():
-                    await self._sleep(step.seconds)
-                    reply = None
-                case Authorize():
-                    reply = await self._token(step)
-                case Sign():
-                    reply = await self._pen(step)
+        with closing(exchange):
+            while True:
+                try:
+                    step = exchange.send(reply)
+                except StopIteration as end:
+                    value: T = end.value
+                    return value
+                match step:
+                    case Send():
+                        reply = await self._send(step, opened)
+                    case Pause():
+                        await self._sleep(step.seconds)
+                        reply = None
+                    case Authorize():
+                        reply = await self._token(step)
+                    case Sign():
+                        reply = await self._pen(step)
 
     async def _token(self, step: Authorize) -> str:
         value = self.core.current(step, self._monotonic())
@@ -175,7 +187,7 @@ class AsyncClient:
             async with self._token_lock:
                 value = self.core.current(step, self._monotonic())
                 if value is None:
-                    value = (await self._drive(self.core.obtain(step.scope))).value
+                    value = (await self._drive(self.core.obtain(step.scope, step.rejected))).value
         return value
 
     async def _pen(self, step: Sign) -> Pen | None:
@@ -187,6 +199,15 @@ class AsyncClient:
         return pen
 
     async def _send(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
+        if step.keep is None:
+            return await self._exchange(step, opened)
+        with anyio.CancelScope(shield=True):
+            reply = await self._exchange(step, opened)
+            if isinstance(reply, Answer):
+                step.keep(reply)
+        return reply
+
+    async def _exchange(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
         request = self._http.build_request(
             step.method,
             step.url,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -15,15 +15,15 @@ import httpx2
 
 from restante_agent import settings
 from restante_agent.doorbell_stream import DoorbellStream
-from restante_agent.errors import UnexpectedAnswer
-from restante_agent.transport import LIMITS, lost, lower, signed, timeout_of
+from restante_agent.login.kept import KeptLogin
+from restante_agent.sender import Sender
 from restante_agent.wire import inbox_calls, publish_calls, settle_calls
 from restante_agent.wire.bind import blocking
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
 from restante_agent.wire.retry import RetryPolicy
 from restante_agent.wire.signature import Pen, SigningKey
-from restante_agent.wire.step import Answer, Authorize, Exchange, Lost, Pause, Reply, Send, Sign
+from restante_agent.wire.step import Authorize, Exchange, Pause, Reply, Send, Sign
 
 T = TypeVar("T")
 
@@ -40,9 +40,10 @@ class Client:
     def __init__(
         self,
         base_url: str,
-        client_id: str,
-        client_secret: str,
+        client_id: str = "",
+        client_secret: str = "",
         *,
+        login: KeptLogin | None = None,
         scope: str | None = None,
         agent_id: str | None = None,
         sign: bool | SigningKey | None = None,
@@ -57,24 +58,33 @@ class Client:
     ) -> None:
         self.core: Core = settings.core_for(
             base_url,
-            client_id,
-            client_secret,
-            scope=scope,
+            settings.credentials_for(
+                client_id,
+                client_secret,
+                scope=scope,
+                login=login,
+                monotonic=monotonic,
+                wall=wall,
+            ),
             agent_id=agent_id,
             sign=sign,
             retry=retry,
             read_seconds=read_seconds,
             random=random,
         )
-        self._http = httpx2.Client(transport=transport, limits=LIMITS, follow_redirects=False)
+        self._sender = Sender(transport, monotonic)
         self._monotonic, self._sleep, self._wall = monotonic, sleep, wall
         self._keys = settings.signing_file(self.core, state_dir)
         self._token_lock, self._key_lock = Lock(), Lock()
 
     @classmethod
     def from_environment(cls, **options: Any) -> Client:
-        """A client from RESTANTE_URL, RESTANTE_CLIENT_ID and RESTANTE_CLIENT_SECRET."""
-        return cls(**{**settings.from_environment(), **options})
+        """A client from RESTANTE_URL, RESTANTE_CLIENT_ID and RESTANTE_CLIENT_SECRET.
+
+        Without a secret, from what `restante-agent login` has kept (`settings.from_environment`).
+        """
+        found = settings.from_environment(state_dir=options.get("state_dir"))
+        return cls(**{**found, **options})
 
     def with_options(
         self, *, retry: RetryPolicy | None = None, read_seconds: float | None = None
@@ -147,7 +157,8 @@ class Client:
         self.core.shared.tokens.clear()
 
     def close(self) -> None:
-        self._http.close()
+        with self._token_lock:  # what is being kept is kept first
+            self._sender.close()
 
     def __enter__(self) -> Self:
         return self
@@ -161,22 +172,23 @@ class Client:
 
     def _drive(self, exchange: Exchange[T], opened: list[httpx2.Response] | None = None) -> T:
         reply: Reply = None
-        while True:
-            try:
-                step = exchange.send(reply)
-            except StopIteration as end:
-                value: T = end.value
-                return value
-            match step:
-                case Send():
-                    reply = self._send(step, opened)
-                case Pause():
-                    self._sleep(step.seconds)
-                    reply = None
-                case Authorize():
-                    reply = self._token(step)
-                case Sign():
-                    reply = self._pen(step)
+        with closing(exchange):
+            while True:
+                try:
+                    step = exchange.send(reply)
+                except StopIteration as end:
+                    value: T = end.value
+                    return value
+                match step:
+                    case Send():
+                        reply = self._sender.send(step, opened)
+                    case Pause():
+                        self._sleep(step.seconds)
+                        reply = None
+                    case Authorize():
+                        reply = self._token(step)
+                    case Sign():
+                        reply = self._pen(step)
 
     def _token(self, step: Authorize) -> str:
         value = self.core.current(step, self._monotonic())
@@ -184,7 +196,7 @@ class Client:
             with self._token_lock:
                 value = self.core.current(step, self._monotonic())
                 if value is None:
-                    value = self._drive(self.core.obtain(step.scope)).value
+                    value = self._drive(self.core.obtain(step.scope, step.rejected)).value
         return value
 
     def _pen(self, step: Sign) -> Pen | None:
@@ -194,33 +206,3 @@ class Client:
             with self._key_lock:
                 pen = self._drive(self.core.new_pen(self._keys, now, step.rejected))
         return pen
-
-    def _send(self, step: Send, opened: list[httpx2.Response] | None) -> Answer | Lost:
-        request = self._http.build_request(
-            step.method,
-            step.url,
-            headers=step.headers,
-            content=step.content,
-            timeout=timeout_of(step),
-        )
-        signed(request, step)
-        sent_at = self._monotonic()
-        try:
-            response = self._http.send(request, stream=step.stream)
-            if step.stream and response.status_code < 400 and opened is not None:
-                opened.append(response)
-                content = b""
-            else:
-                content = response.read()
-                response.close()
-        except httpx2.TransportError as error:
-            return Lost(lost(error))
-        except httpx2.DecodingError as error:
-            raise UnexpectedAnswer(f"the answer's encoding cannot be undone: {error}") from error
-        return Answer(
-            status=response.status_code,
-            headers=lower(response.headers),
-            content=content,
-            sent_at=sent_at,
-            received_at=self._monotonic(),
-        )

@@ -59,6 +59,18 @@ class InvalidScope(OAuthError):
     """More was asked than is granted."""
 
 
+class LoginRefused(OAuthError):
+    """A device's login came to nothing: an operator refused it, or its time is over."""
+
+
+class LoginEnded(OAuthError):
+    """The kept login is worth nothing any more, or gone; `restante-agent login` makes a new one."""
+
+
+class LoginBusy(Unreachable):
+    """Another process of the agent is refreshing the login, and has been for too long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A problem document. `slug` is the last part of `type`; `members` is the whole document."""

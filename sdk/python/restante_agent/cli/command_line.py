@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from restante_agent.errors import ConfigurationError
+from restante_agent.login.sealing import VARIABLE
 
 # Outside single quotes these mean something to a shell.
 _SHELL = re.compile(r"[|&;<>()$`\n*?\[~#]")
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
+_SECRETS = ("RESTANTE_CLIENT_SECRET", VARIABLE)
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -33,12 +35,8 @@ def argv_of(command: str) -> list[str]:
 
 
 def inherited(environ: Mapping[str, str], *, with_secret: bool) -> dict[str, str]:
-    """The environment without the secret: a handler works on what others wrote."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if with_secret or name != "RESTANTE_CLIENT_SECRET"
-    }
+    """The environment without secrets: a handler works on what others wrote."""
+    return {name: value for name, value in environ.items() if with_secret or name not in _SECRETS}
 
 
 @cache

@@ -13,6 +13,8 @@ import click
 from restante_agent.cli.exits import leave
 from restante_agent.client import Client
 from restante_agent.errors import ConfigurationError, RestanteError
+from restante_agent.login.finding import find_login
+from restante_agent.login.kept import KeptLogin
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,11 +32,23 @@ class Connection:
     as_json: bool
 
     def client(self, **options: Any) -> Client:
+        if not self.has_secret:
+            login = self.login()
+            return Client(login.base_url, login=login, state_dir=self.state_dir, **options)
         if not self.url:
             raise ConfigurationError("set RESTANTE_URL or give --url, like http://127.0.0.1:8000")
         if not self.client_id:
             raise ConfigurationError("set RESTANTE_CLIENT_ID or give --client-id, like agt_…")
         return Client(self.url, self.client_id, self._secret(), state_dir=self.state_dir, **options)
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether it goes by a client's secret; else it goes by a kept login."""
+        return self.secret_file is not None or bool(self.secret)
+
+    def login(self) -> KeptLogin:
+        """The kept login that is meant; ConfigurationError where it is none, or not clear."""
+        return find_login(self.url, self.client_id, base=self.state_dir)
 
     def _secret(self) -> str:
         if self.secret_file is not None:
@@ -42,12 +56,7 @@ class Connection:
                 return self.secret_file.read_text().strip()
             except (OSError, UnicodeDecodeError) as error:
                 raise ConfigurationError(f"--client-secret-file: {error}") from error
-        if not self.secret:
-            raise ConfigurationError(
-                "set RESTANTE_CLIENT_SECRET or give --client-secret-file (never the secret itself:"
-                " command lines are seen by everybody on the machine)"
-            )
-        return self.secret
+        return self.secret or ""
 
 
 def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[..., R]:
@@ -55,19 +64,24 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
 
     @click.option("--url", envvar="RESTANTE_URL", show_envvar=True, help="The server's base URL.")
     @click.option(
-        "--client-id", envvar="RESTANTE_CLIENT_ID", show_envvar=True, help="agt_… or svc_…"
+        "--client-id",
+        "--agent",
+        "client_id",
+        envvar="RESTANTE_CLIENT_ID",
+        show_envvar=True,
+        help="agt_… or svc_…",
     )
     @click.option(
         "--client-secret-file",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="File with the secret; else RESTANTE_CLIENT_SECRET.",
+        help="File with the secret; else RESTANTE_CLIENT_SECRET; else what `login` has kept.",
     )
     @click.option(
         "--state-dir",
         envvar="RESTANTE_STATE_DIR",
         show_envvar=True,
         type=click.Path(path_type=Path, file_okay=False),
-        help="Where the record of finished events is kept; else the user's state folder.",
+        help="Where logins and records of finished events are kept; else the user's state folder.",
     )
     @click.option("--json", "as_json", is_flag=True, help="Exactly one JSON value on stdout.")
     @functools.wraps(command)

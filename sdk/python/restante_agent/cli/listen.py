@@ -70,7 +70,9 @@ from restante_agent.cli.screen import say, write_json
 )
 @click.option("--no-stream", is_flag=True, help="Poll only.")
 @click.option(
-    "--pass-credentials", is_flag=True, help="Let the command inherit RESTANTE_CLIENT_SECRET."
+    "--pass-credentials",
+    is_flag=True,
+    help="Let the command inherit RESTANTE_CLIENT_SECRET and RESTANTE_AGENT_KEY.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Warnings only.")
 def listen(

@@ -9,10 +9,13 @@ import click
 from restante_agent.cli.claim import claim
 from restante_agent.cli.exits import EPILOG
 from restante_agent.cli.listen import listen
+from restante_agent.cli.login import login
+from restante_agent.cli.logout import logout
 from restante_agent.cli.publish import publish
 from restante_agent.cli.settle import ack, reject, release, renew
 from restante_agent.cli.stats import stats
 from restante_agent.cli.tail import tail
+from restante_agent.cli.whoami import whoami
 from restante_agent.version import __version__
 
 
@@ -22,11 +25,26 @@ from restante_agent.version import __version__
 def main(context: click.Context) -> None:
     """The agent's side of Restante.
 
-    Set RESTANTE_URL, RESTANTE_CLIENT_ID and RESTANTE_CLIENT_SECRET, then for instance
-    `restante-agent listen --exec ./handle`.
+    Log in with `restante-agent login --url URL`, or set RESTANTE_URL, RESTANTE_CLIENT_ID and
+    RESTANTE_CLIENT_SECRET, which go before a login. Then for instance `restante-agent listen
+    --exec ./handle`.
     """
     context.obj = {"secret": os.environ.get("RESTANTE_CLIENT_SECRET")}
 
 
-for command in (listen, publish, claim, ack, release, reject, renew, tail, stats):
+COMMANDS = (
+    login,
+    logout,
+    whoami,
+    listen,
+    publish,
+    claim,
+    ack,
+    release,
+    reject,
+    renew,
+    tail,
+    stats,
+)
+for command in COMMANDS:
     main.add_command(command)

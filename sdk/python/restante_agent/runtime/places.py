@@ -13,6 +13,9 @@ def state_directory(base_url: str, agent_id: str, base: Path | None = None) -> P
 
     Two servers may know the same agent id (a restored copy), so the server is part of the name.
     """
-    root = base if base is not None else Path(platformdirs.user_state_dir("restante-agent"))
     server = hashlib.sha256(base_url.encode()).hexdigest()[:12]
-    return root / f"{agent_id}-{server}"
+    return state_root(base) / f"{agent_id}-{server}"
+
+
+def state_root(base: Path | None = None) -> Path:
+    return base if base is not None else Path(platformdirs.user_state_dir("restante-agent"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import platform
 from dataclasses import dataclass, field
 from random import Random
 from urllib.parse import urlencode, urlsplit
@@ -22,7 +21,7 @@ from restante_agent.errors import (
     Unreachable,
 )
 from restante_agent.problem import error_of
-from restante_agent.version import __version__
+from restante_agent.wire.login import Login, refreshed
 from restante_agent.wire.retry import RetryPolicy
 from restante_agent.wire.signature import Pen
 from restante_agent.wire.signing import KEYS_PATH, KeptKeys, Signing, minted_from
@@ -30,24 +29,23 @@ from restante_agent.wire.step import (
     Answer,
     Authorize,
     Exchange,
-    Lost,
     Pause,
-    Reply,
     Request,
     Send,
     Sign,
+    loss_of,
 )
 from restante_agent.wire.token import (
     TOKEN_PATH,
+    USER_AGENT,
     ClientCredentials,
     Token,
+    form_post,
     token_error,
     token_from,
 )
 
 log = logging.getLogger("restante_agent")
-
-USER_AGENT = f"restante-agent/{__version__} python/{platform.python_version()}"
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ class Core:
     """Settings of a client, and the exchanges made with them."""
 
     base_url: str
-    credentials: ClientCredentials
+    credentials: ClientCredentials | Login
     agent_id: str | None
     retry: RetryPolicy
     read_seconds: float
@@ -76,7 +74,7 @@ class Core:
         """The agent whose inbox is meant; ConfigurationError for a service that named none."""
         if self.agent_id is None:
             raise ConfigurationError(
-                f"{self.credentials.client_id} has no inbox, and this call is about one:"
+                f"{self.credentials.principal_id} has no inbox, and this call is about one:"
                 " use an agent's credentials, or give the client an agent_id"
             )
         return self.agent_id
@@ -87,7 +85,7 @@ class Core:
 
     @property
     def is_agent(self) -> bool:
-        return self.credentials.client_id.startswith("agt_")
+        return self.credentials.principal_id.startswith("agt_")
 
     def exchange(self, request: Request) -> Exchange[Answer]:
         """The answer to `request` (below 400); else the typed error of the last try."""
@@ -123,7 +121,7 @@ class Core:
                         bad_key = pen.key.key_id
                     continue
             else:
-                error = _loss(reply)
+                error = loss_of(reply)
             attempt += 1
             wait = self.retry.wait_before(attempt, error, waited_seconds=waited, random=self.random)
             if wait is None:
@@ -136,36 +134,37 @@ class Core:
             log.debug("retry path=%s try=%d wait=%.2f error=%s", request.path, attempt, wait, kind)
             yield Pause(wait)
 
-    def obtain(self, scope: str | None) -> Exchange[Token]:
-        """A new token from the token endpoint; kept, so that `current` finds it."""
+    def obtain(
+        self, scope: str | None, rejected: str | None = None, *, fresh: bool = False
+    ) -> Exchange[Token]:
+        """A token that is not `rejected`; kept, so that `current` finds it.
+
+        It is new, but that of a login may be shared with other processes unless it must be `fresh`.
+        """
+        known = self.credentials
+        if isinstance(known, Login):
+            token = self.shared.tokens[scope] = yield from refreshed(
+                known, retry=self.retry, random=self.random, rejected=rejected, fresh=fresh
+            )
+            return token
         attempt, waited = 0, 0.0
         while True:
-            reply = yield Send(
-                method="POST",
-                url=self.base_url + TOKEN_PATH,
-                headers={
-                    "accept": "application/json",
-                    "authorization": self.credentials.basic(),
-                    "content-type": "application/x-www-form-urlencoded",
-                    "user-agent": USER_AGENT,
-                },
-                content=self.credentials.form(scope or self.credentials.scope),
+            reply = yield form_post(
+                self.base_url + TOKEN_PATH,
+                known.form(scope or known.scope),
                 read_seconds=self.read_seconds,
+                authorization=known.basic(),
             )
-            error: Exception
+            error: RestanteError
             if isinstance(reply, Answer):
                 if reply.status == 200:
                     token = self.shared.tokens[scope] = token_from(reply)
                     return token
                 error = token_error(reply)
             else:
-                error = _loss(reply)
+                error = loss_of(reply)
             attempt += 1
-            wait = None
-            if isinstance(error, RestanteError):
-                wait = self.retry.wait_before(
-                    attempt, error, waited_seconds=waited, random=self.random
-                )
+            wait = self.retry.wait_before(attempt, error, waited_seconds=waited, random=self.random)
             if wait is None:
                 raise error
             waited += wait
@@ -194,12 +193,12 @@ class Core:
 
     def _mint(self) -> Exchange[Answer]:
         """A new signing key, by a token that is made for it: an older one may be too old."""
-        token = yield from self.obtain(None)
+        token = yield from self.obtain(None, fresh=True)
         attempt, waited = 0, 0.0
         while True:
             reply = yield Send(
                 method="POST",
-                url=f"{self.base_url}/api/v1/agents/{self.credentials.client_id}{KEYS_PATH}",
+                url=f"{self.base_url}/api/v1/agents/{self.credentials.principal_id}{KEYS_PATH}",
                 headers={
                     "accept": "application/json",
                     "authorization": f"Bearer {token.value}",
@@ -215,7 +214,7 @@ class Core:
                     return reply
                 error = error_of(reply.status, reply.headers, reply.content)
             else:
-                error = _loss(reply)
+                error = loss_of(reply)
             attempt += 1
             wait = self.retry.wait_before(attempt, error, waited_seconds=waited, random=self.random)
             if wait is None:
@@ -245,8 +244,11 @@ class Core:
         return self.shared.signing.mends(error.slug, answer.headers, pen)
 
     def _token_scope(self, request: Request) -> str | None:
-        # A service's token has all it may do; a client told its scopes keeps to them.
-        return request.scope if self.is_agent and self.credentials.scope is None else None
+        # A service's token has all it may do, a login's what was approved; a client told its scopes
+        # keeps to them.
+        if isinstance(self.credentials, Login) or self.credentials.scope is not None:
+            return None
+        return request.scope if self.is_agent else None
 
     def _prepare(self, request: Request) -> tuple[str, dict[str, str], bytes | None]:
         url = self.base_url + request.path
@@ -264,12 +266,6 @@ class Core:
         if version and version != self.shared.server_version:
             self.shared.server_version = version
             log.info("server version=%s", version)
-
-
-def _loss(reply: Reply) -> Unreachable:
-    if not isinstance(reply, Lost):
-        raise TypeError(f"a driver replies to Send with Answer or Lost, not {reply!r}")
-    return reply.error
 
 
 def _token_refused(error: RestanteError) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -34,7 +34,8 @@ class Request:
 class Send:
     """Step: send this, signed with `pen`, reply with `Answer` or `Lost`.
 
-    `read_seconds`: None waits for ever.
+    `read_seconds`: None waits for ever. `keep` is called with the answer before anything can come
+    between, be it a Ctrl-C or a cancelled task: it holds what cannot be had again.
     """
 
     method: str
@@ -44,6 +45,7 @@ class Send:
     read_seconds: float | None
     stream: bool = False
     pen: Pen | None = None
+    keep: Callable[[Answer], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +91,10 @@ class Lost:
 Step = Send | Pause | Authorize | Sign
 Reply = Answer | Lost | Pen | str | None
 Exchange = Generator[Step, Reply, T]
+
+
+def loss_of(reply: Reply) -> Unreachable:
+    """Why there is no answer, where a Send was replied to with something else than one."""
+    if not isinstance(reply, Lost):
+        raise TypeError(f"a driver replies to Send with Answer or Lost, not {reply!r}")
+    return reply.error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import platform
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
@@ -11,12 +13,15 @@ from restante_agent.errors import (
     InvalidClient,
     InvalidScope,
     OAuthError,
+    RestanteError,
     UnexpectedAnswer,
 )
 from restante_agent.problem import error_of
-from restante_agent.wire.step import Answer
+from restante_agent.version import __version__
+from restante_agent.wire.step import Answer, Send
 
 TOKEN_PATH = "/oauth/token"
+USER_AGENT = f"restante-agent/{__version__} python/{platform.python_version()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,15 @@ class ClientCredentials:
         pair = f"{quote(self.client_id, safe='')}:{quote(self.client_secret, safe='')}"
         return "Basic " + base64.b64encode(pair.encode()).decode()
 
-    def form(self, scope: str | None) -> bytes:
+    @property
+    def principal_id(self) -> str:
+        return self.client_id
+
+    def form(self, scope: str | None) -> dict[str, str]:
         fields = {"grant_type": "client_credentials"}
         if scope:
             fields["scope"] = scope
-        return urlencode(fields).encode()
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +74,46 @@ def token_from(answer: Answer) -> Token:
         raise UnexpectedAnswer("the token endpoint answered 200 without a token") from error
     if not isinstance(value, str) or str(members.get("token_type", "")).lower() != "bearer":
         raise UnexpectedAnswer("the token endpoint answered with something but a bearer token")
+    return token_of(value, life, answer.sent_at, scope=str(members.get("scope") or ""))
+
+
+def token_of(value: str, life_seconds: float, issued_at: float, *, scope: str) -> Token:
+    """A token that was issued at this time of the driver's clock, or later."""
     return Token(
         value=value,
-        expires_at=answer.sent_at + life,
-        refresh_at=answer.sent_at + max(life - 60.0, life * 0.8),
-        scope=str(members.get("scope") or ""),
+        expires_at=issued_at + life_seconds,
+        refresh_at=issued_at + max(life_seconds - 60.0, life_seconds * 0.8),
+        scope=scope,
     )
 
 
-def token_error(answer: Answer) -> Exception:
+def form_post(
+    url: str,
+    fields: Mapping[str, str],
+    *,
+    read_seconds: float,
+    authorization: str | None = None,
+    keep: Callable[[Answer], None] | None = None,
+) -> Send:
+    """A request to an OAuth endpoint: parameters are in the body, never in the address."""
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/x-www-form-urlencoded",
+        "user-agent": USER_AGENT,
+    }
+    if authorization is not None:
+        headers["authorization"] = authorization
+    return Send(
+        method="POST",
+        url=url,
+        headers=headers,
+        content=urlencode(fields).encode(),
+        read_seconds=read_seconds,
+        keep=keep,
+    )
+
+
+def token_error(answer: Answer) -> RestanteError:
     """The error of a token answer of 400 or above (RFC 6749 5.2)."""
     if answer.status == 429 or answer.status >= 500:
         return error_of(answer.status, answer.headers, answer.content)

@@ -1,0 +1,1 @@
+"""The login of an agent that has no secret: kept on this machine, shared by the agent's processes."""
