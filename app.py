@@ -37,6 +37,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     """The application on these settings, or on those of the environment."""
     settings = settings or load_settings()
     app = Flask("restante", root_path=str(HOME), static_folder=None)
+    # whatever FLASK_DEBUG says: this is the production server, and it shows nobody its insides
+    app.debug = False
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit_bytes
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     # an address has one spelling: nothing redirects to another
