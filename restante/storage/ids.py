@@ -22,6 +22,7 @@ class Prefix(StrEnum):
     OPERATOR = "opr"
     ASSIGNMENT = "asg"
     ROOM = "room"
+    POST = "post"
     AUDIT = "aud"
     SESSION = "ses"
     JOB = "job"
