@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import schemathesis
@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from app import create_app
 from blueprints.openapi import document
 from config import Settings
+from restante.identity.scopes import TenantScope
 from tests.http.world import Caller, World, open_world, verbs
 from tests.support.databases import create_with_tables
 from tests.support.serving import SECRET_KEY
@@ -34,9 +35,22 @@ LABELS = [
 ]
 
 
+class Served(NamedTuple):
+    """Who is there."""
+
+    world: World
+    alice: Caller
+    admin: Caller
+    spare: Caller
+    events: list[str]
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Caller, list[str]]]:
-    """An agent that has events in several states, in a database of this module's own."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An agent that has events in several states, in a database of this module's own.
+
+    What is done to a tenant is done to another one, which an administrator has for himself.
+    """
     url, engine = create_with_tables(
         "sqlite", "schemathesis", tmp_path_factory.mktemp("schemathesis")
     )
@@ -48,17 +62,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Ca
             alice.post(
                 f"A/inbox/{event['event_id']}/ack", {"claim_generation": 1, "result": {"ok": True}}
             )
-        yield world, alice, events
+        world.tenant("staff", "main")
+        admin = world.service("staff", "admin", list(TenantScope))
+        spare = world.service("staff", "spare", [TenantScope.AUDIT_READ])
+        yield Served(world, alice, admin, spare, events)
     engine.dispose()
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("label", LABELS)
-def test_every_answer_is_documented(
-    served: tuple[World, Caller, list[str]], label: str, mode: GenerationMode
-) -> None:
-    world, alice, events = served
-    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", world.app)
+def test_every_answer_is_documented(served: Served, label: str, mode: GenerationMode) -> None:
+    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", served.world.app)
     method, _, path = label.partition(" ")
     operation = schema[path][method]
     chance = random.Random(label)
@@ -73,7 +87,7 @@ def test_every_answer_is_documented(
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
-        steer(case, alice, events, chance)
+        steer(case, served, chance)
         answer = case.call()
         # what the state refuses (410, 422 for another's cursor) is no fault of the data
         case.validate_response(
@@ -92,23 +106,28 @@ def test_every_answer_is_documented(
         assert "requestBody" not in operation.definition.raw
 
 
-def steer(case: Any, alice: Caller, events: list[str], chance: random.Random) -> None:
+def steer(case: Any, served: Served, chance: random.Random) -> None:
     """Mostly the own address and events that are there, so that more than 404 is seen; no long waits."""
     if "agent_id" in case.path_parameters and chance.random() < 0.9:
-        case.path_parameters["agent_id"] = alice.id
+        case.path_parameters["agent_id"] = served.alice.id
+    if "service_id" in case.path_parameters and chance.random() < 0.8:
+        case.path_parameters["service_id"] = served.spare.id
+    if "slug" in case.path_parameters and chance.random() < 0.8:
+        case.path_parameters["slug"] = "main"
     if "event_id" in case.path_parameters and chance.random() < 0.8:
-        case.path_parameters["event_id"] = chance.choice(events)
+        case.path_parameters["event_id"] = chance.choice(served.events)
     case.headers = dict(case.headers or {})
     if not case.path.startswith("/oauth"):
-        case.headers["Authorization"] = f"Bearer {alice.token}"
+        caller = served.admin if case.path.startswith("/api/v1/admin/") else served.alice
+        case.headers["Authorization"] = f"Bearer {caller.token}"
     for said in (case.query, case.body):
         if isinstance(said, dict) and type(said.get("wait_seconds")) in (int, float, str):
             said["wait_seconds"] = 0
 
 
-def test_every_refusal_of_a_stream_is_documented(served: tuple[World, Caller, list[str]]) -> None:
+def test_every_refusal_of_a_stream_is_documented(served: Served) -> None:
     """A stream that opens has no end, so requests are made by hand here."""
-    world, alice, _ = served
+    world, alice = served.world, served.alice
     claimer = world.agent("acme", "claimer", verbs("main", "claim"))
     stranger = Caller(world.client, alice.id, "", claimer.token)
     world.house.hub.drain()
