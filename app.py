@@ -15,6 +15,7 @@ from blueprints.admin import admin
 from blueprints.agents import EventConverter, KeyConverter, agents
 from blueprints.endpoint import BEGAN
 from blueprints.health import metrics, probes
+from blueprints.problem_pages import guarded
 from blueprints.request_ids import HEADER, request_id
 from config import Settings, load_settings
 from restante import __version__
@@ -63,7 +64,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 @states(public("style sheets of public pages"))
 def _static(filename: str) -> Response:
-    return send_from_directory(HOME / "static", filename, max_age=300)
+    return guarded(send_from_directory(HOME / "static", filename, max_age=300))
 
 
 def _sign(answer: Response) -> Response:

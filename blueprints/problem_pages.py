@@ -8,6 +8,7 @@ from flask import Blueprint, Response, make_response, render_template
 from markupsafe import Markup, escape
 
 from blueprints.access import public, states
+from blueprints.console.pages import protect
 from blueprints.problem_reserved import RESERVED
 from blueprints.problem_texts import TEXTS, Text
 from blueprints.problems import KINDS, Kind, problem_example
@@ -15,11 +16,12 @@ from restante.errors import NotFound
 
 blueprint = Blueprint("problems", __name__)
 
-PAGE_HEADERS = {
-    "Cache-Control": "public, max-age=300",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors "
-    "'none'",
+_GUARDS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
 }
 _QUOTED = re.compile(r"`([^`]+)`")
 _PAGES: dict[str, tuple[Kind, Text]] = RESERVED | {
@@ -55,5 +57,11 @@ def prose(text: str) -> Markup:
 def page(text: str) -> Response:
     """An answer with a page, which loads nothing from elsewhere."""
     answer = make_response(text)
-    answer.headers.extend(PAGE_HEADERS)
-    return answer
+    answer.headers["Cache-Control"] = "public, max-age=300"
+    return guarded(answer)
+
+
+def guarded(answer: Response) -> Response:
+    """An answer of which nothing is run, framed, or fetched from elsewhere."""
+    answer.headers.extend(_GUARDS)
+    return protect(answer)
