@@ -140,7 +140,7 @@ class AddressedMessage(Message):
         return self.recipients
 
 
-def _each_kind_once(items: Any, check: ValidatorFunctionWrapHandler) -> Any:
+def each_kind_once(items: Any, check: ValidatorFunctionWrapHandler) -> Any:
     """Of messages that are written alike but for their payloads the first is checked.
 
     It stands for all: its payload has `more`. Where it has a fault, so have they, each its own.
@@ -170,7 +170,7 @@ class Messages(Body):
     events: Annotated[
         list[Message],
         Field(min_length=1, max_length=MOST_EVENTS),
-        WrapValidator(_each_kind_once),
+        WrapValidator(each_kind_once),
     ]
 
 
@@ -180,7 +180,7 @@ class AddressedMessages(Body):
     events: Annotated[
         list[AddressedMessage],
         Field(min_length=1, max_length=MOST_EVENTS),
-        WrapValidator(_each_kind_once),
+        WrapValidator(each_kind_once),
     ]
 
 

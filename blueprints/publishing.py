@@ -109,27 +109,28 @@ def publish_call(session: Session, call: Call, *, here: str | None = None) -> Re
         except ValidationFailed as error:
             raise error if hasattr(call.body, "events") else _of_the_body(error) from None
         write(session)
-        return [_told(event) for event in published]
+        return [told_of(event) for event in published]
 
     return once(
         session,
         call,
         create,
         render=lambda made: {"events": _with_reachability(session, made)},
-        latest_at=lambda: _latest(session, publications),
+        latest_at=lambda: latest(session, publications),
     )
 
 
-def _told(event: Published) -> dict[str, Any]:
-    told = {
+def told_of(event: Published) -> dict[str, Any]:
+    """What is told of a published event, without how its recipient can be reached."""
+    members = {
         "event_id": encode_id(Prefix.EVENT, event.event_id),
         "recipient_id": encode_id(Prefix.AGENT, event.recipient_id),
         "sequence_number": event.sequence_number,
         "status": STATUS_OF[event.gate],
     }
     if event.existing:
-        told["existing"] = True
-    return told
+        members["existing"] = True
+    return members
 
 
 def _with_reachability(session: Session, made: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -146,7 +147,7 @@ def _with_reachability(session: Session, made: list[dict[str, Any]]) -> list[dic
     return [{**event, "reachability": known[raw[event["recipient_id"]]]} for event in made]
 
 
-def _latest(session: Session, publications: Sequence[Publication]) -> datetime | None:
+def latest(session: Session, publications: Sequence[Publication]) -> datetime | None:
     """When the last of them is available, where that is later than now."""
     if all(p.available_at is None and not p.delay_seconds for p in publications):
         return None

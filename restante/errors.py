@@ -5,6 +5,7 @@ No status codes here: `blueprints/problems.py` has the table that maps a class t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -70,7 +71,14 @@ class VersionConflict(RestanteError):
 
 
 class TurnConflict(RestanteError):
-    """A part of the turn cannot be done as it is said: nothing of it was done."""
+    """A part of the turn cannot be done as it is said: nothing of it was done.
+
+    `refused`: (part, place in its list, why) of each, which the edge tells as `failures`.
+    """
+
+    def __init__(self, refused: Sequence[tuple[str, int, RestanteError]]) -> None:
+        super().__init__()
+        self.refused = refused
 
 
 class StaleClaim(RestanteError):

@@ -10,6 +10,7 @@ from blueprints.agents import (
     state,
     stream,
     tickets,
+    turn,
 )
 from blueprints.agents.blueprint import EventConverter, KeyConverter, agents
 
@@ -26,4 +27,5 @@ __all__ = [
     "state",
     "stream",
     "tickets",
+    "turn",
 ]

@@ -63,6 +63,23 @@ class Renewed(Answer):
     deadline_passed: bool
 
 
+def check_orders(body: Body, *verbs: str) -> None:
+    """ValidationFailed where the orders of a body name an event twice, or too many."""
+    seen: set[str] = set()
+    for verb in verbs:
+        for index, order in enumerate(getattr(body, verb) or ()):
+            if order.event_id in seen:
+                raise ValidationFailed.at(
+                    f"/{verb}/{index}/event_id",
+                    "is named twice in this call: settle an event once",
+                )
+            seen.add(order.event_id)
+    if len(seen) > MOST_ORDERS:
+        raise ValidationFailed.at(
+            "", f"names more than {MOST_ORDERS} events: settle them in several calls"
+        )
+
+
 class SettleBody(Body):
     """Orders for different events."""
 
@@ -73,19 +90,7 @@ class SettleBody(Body):
 
     @model_validator(mode="after")
     def _each_once(self) -> SettleBody:
-        seen: set[str] = set()
-        for verb in ("ack", "release", "reject", "renew"):
-            for index, order in enumerate(getattr(self, verb) or ()):
-                if order.event_id in seen:
-                    raise ValidationFailed.at(
-                        f"/{verb}/{index}/event_id",
-                        "is named twice in this call: settle an event once",
-                    )
-                seen.add(order.event_id)
-        if len(seen) > MOST_ORDERS:
-            raise ValidationFailed.at(
-                "", f"names more than {MOST_ORDERS} events: settle them in several calls"
-            )
+        check_orders(self, "ack", "release", "reject", "renew")
         return self
 
     def orders(self) -> list[NamedAck | NamedRelease | NamedReject | NamedRenew]:

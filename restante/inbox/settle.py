@@ -33,11 +33,12 @@ def settle_one(session: Session, agent: Principal, order: Order) -> Answer:
 
 
 def settle_many(
-    session: Session, agent: Principal, orders: Sequence[Order]
+    session: Session, agent: Principal, orders: Sequence[Order], *, answers_repeats: bool = True
 ) -> list[Answer | RestanteError]:
     """Carry out orders for different events → an answer or an error for each, in their order.
 
-    The caller has made sure that no event is named twice.
+    The caller has made sure that no event is named twice. `answers_repeats`: an ack that this
+    generation has made before is answered again; else it is a stale one like another.
     """
     held = hold(
         session,
@@ -50,7 +51,11 @@ def settle_many(
     for order in orders:
         refused = refusal(session, agent, held, order.event_id, order.claim_generation)
         if refused is not None:
-            repeated = ack.repeated(session, agent, held, order) if isinstance(order, Ack) else None
+            repeated = (
+                ack.repeated(session, agent, held, order)
+                if isinstance(order, Ack) and answers_repeats
+                else None
+            )
             if repeated is None and isinstance(refused, StaleClaim):
                 reason = refused.members["reason"]
                 observe_refusal(session, What.STALE_SETTLE, type(order).__name__.lower(), reason)
