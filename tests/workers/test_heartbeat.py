@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import Executable, delete, event, update
+from sqlalchemy import Executable, delete, event, insert, update
 
 from restante.errors import Overloaded
 from restante.identity.tokens import Claims
 from restante.signals.presence import Notes
 from restante.signals.streams import End, Stream, Streams
 from restante.storage.tables.identity import credential, granted_scope, principal, token_key
+from restante.storage.tables.logins import revoked_token
 from tests.factories import Mailbox, Tenant
 from tests.support.databases import TestDatabase
 from tests.workers.conftest import HEARTBEAT_SECONDS, Clock
@@ -64,7 +66,7 @@ def test_a_stream_that_is_due_gets_its_heartbeat(
     assert notes.take() == {mail.id: None}
 
 
-@pytest.mark.parametrize("what", ["disabled", "credential", "grants", "key"])
+@pytest.mark.parametrize("what", ["disabled", "credential", "grants", "token", "key"])
 def test_who_may_no_longer_listen_is_told_within_a_heartbeat(
     heartbeat: Heartbeat,
     database: TestDatabase,
@@ -83,6 +85,11 @@ def test_who_may_no_longer_listen_is_told_within_a_heartbeat(
         .where(credential.c.principal_id == mail.id)
         .values(revoked_at=credential.c.created_at),
         "grants": delete(granted_scope).where(granted_scope.c.principal_id == mail.id),
+        "token": insert(revoked_token).values(
+            principal_id=mail.id,
+            token_id=stream.standing.token_id,
+            expires_at=datetime.fromtimestamp(stream.standing.expires_at, UTC).replace(tzinfo=None),
+        ),
         "key": delete(token_key),
     }
     change(database, mine[what])
