@@ -170,6 +170,7 @@ _NAMED = {
     "project": ("The project.", "main"),
     "key": ("The key, percent-encoded; a slash may stand as it is.", "repositories/acme"),
     "slug": ("The project.", "main"),
+    "credential_id": ("The credential.", KEY_ID),
     "service_id": ("The service.", "svc_0198c5a1f3e47a1392a4b6c8dae1f356"),
 }
 

@@ -145,9 +145,9 @@ def _routes(kind: PrincipalKind, below: str, an: str, client_id: str) -> None:
             "make the second, have it used, revoke the first. With `public_jwk` (Ed25519, P-256, or RSA of "
             "at least 2048 bits) a key of its own is registered for `private_key_jwt`; "
             f"{MOST_PUBLIC_KEYS} may be live. Whoever makes a credential may be whom it is for, so it takes "
-            "what giving all of that one's scopes takes: `tenant:grants:write` where it has any, and every "
-            "`tenant:` scope that it has. An Idempotency-Key is taken with `public_jwk` only: a secret is "
-            "not kept.",
+            "what giving that one's scopes takes, but for those that the token holds itself: every `tenant:` "
+            "scope of it, and for the rest `tenant:grants:write`. An Idempotency-Key is taken with "
+            "`public_jwk` only: a secret is not kept.",
             body=CredentialBody,
             examples={
                 "a secret": {"type": "client_secret"},

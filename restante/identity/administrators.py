@@ -68,3 +68,10 @@ class Administrator:
             tenant = {scope for scope in scopes if isinstance(scope, TenantScope)}
             for missing in sorted(tenant - self.scopes):
                 raise InsufficientScope(missing)
+
+    def require_to_be(self, scopes: Collection[Scope]) -> None:
+        """What making a credential of one with these scopes takes: whoever makes it may be that one.
+
+        Nothing more for what he holds himself, else what giving it takes.
+        """
+        self.require_to_give(frozenset(scopes) - self.scopes)

@@ -119,9 +119,9 @@ def add_key(
 ) -> Credential:
     """A public key to prove itself by at the token endpoint (private_key_jwt).
 
-    Whoever makes a credential may be whom it is for, so it takes what giving all of that one's scopes
-    takes. Raises NotFound, TooManyKeys, ValidationFailed (weak, published, or there already) and what
-    `Administrator.require` and `require_to_give` do.
+    Whoever makes a credential may be whom it is for, so it takes what giving those of that one's scopes
+    takes that the maker has not himself. Raises NotFound, TooManyKeys, ValidationFailed (weak,
+    published, or there already) and what `Administrator.require` and `require_to_be` do.
     """
     machine = _to_be_given_one(session, who, kind, public_id)
     live = session.connection().execute(
@@ -171,7 +171,7 @@ def _to_be_given_one(
     """Locked, so that it is given no grant meanwhile that would have been asked about here."""
     who.require(Right.CREDENTIALS_WRITE)
     machine = find_lasting(session, who.tenant_id, kind, public_id)
-    who.require_to_give(grants_of(session, machine.id))
+    who.require_to_be(grants_of(session, machine.id))
     return machine
 
 
