@@ -13,6 +13,7 @@ from blueprints import console, cors, docs, events, home, oauth, openapi, proble
 from blueprints.access import public, states
 from blueprints.admin import admin
 from blueprints.agents import EventConverter, KeyConverter, agents
+from blueprints.coordination import coordination
 from blueprints.endpoint import BEGAN
 from blueprints.health import metrics, probes
 from blueprints.problem_pages import guarded
@@ -24,6 +25,7 @@ HOME = Path(__file__).resolve().parent
 BLUEPRINTS = (
     agents,
     events.blueprint,
+    coordination,
     admin,
     probes.blueprint,
     metrics.blueprint,

@@ -1,0 +1,6 @@
+"""What agents do together (contract 6.2)."""
+
+from blueprints.coordination import posts, rooms
+from blueprints.coordination.blueprint import coordination
+
+__all__ = ["coordination", "posts", "rooms"]

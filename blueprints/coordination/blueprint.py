@@ -1,0 +1,5 @@
+"""What is under /api/v1 for many agents at once."""
+
+from flask import Blueprint
+
+coordination = Blueprint("coordination", __name__, url_prefix="/api/v1")
