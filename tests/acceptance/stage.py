@@ -77,6 +77,14 @@ class Stage:
         )
         return _client(Prefix.AGENT, made)
 
+    def administrator(self) -> dict[str, Any]:
+        """A service that may change the tenant, its agents and its settings."""
+        scopes = ("tenant:agents:read", "tenant:agents:write")
+        made = self.database.run(
+            lambda session: create_service(session, self._tenant.id, name="adm", scopes=scopes)
+        )
+        return _client(Prefix.SERVICE, made)
+
     def token(self, client: dict[str, Any]) -> str:
         """Its token, got once."""
         client_id = client["client_id"]
