@@ -6,6 +6,7 @@ from typing import Any
 
 from restante.audit.listing import list_entries
 from restante.audit.verification import verify
+from restante.identity.recent import STATE_SECONDS
 from tests.http.world import Caller, World
 
 ALL = (
@@ -39,3 +40,26 @@ def audited(world: World, tenant: str = "acme", *, by: Caller) -> list[tuple[str
         for entry in reversed(page.entries)
         if entry.actor_id == by.id
     ]
+
+
+def change(admin: Caller, agent: Caller, **members: Any) -> Any:
+    """The answer to a PATCH."""
+    return admin.call("PATCH", f"admin/agents/{agent.id}", json=members)
+
+
+def step(admin: Caller, agent: Caller, what: str) -> Any:
+    """The agent, disabled, paused and so on."""
+    answer = admin.post(f"admin/agents/{agent.id}/{what}")
+    assert answer.status_code == 200, answer.text
+    return answer.json
+
+
+def let_states_age(world: World) -> None:
+    """As if half a second had passed for what this process knows of callers and recipients."""
+    house, seconds = world.house, [STATE_SECONDS]
+    real = house.authority._monotonic
+    house.authority._monotonic = lambda: real() + seconds[0]
+    for known in house.database.info.values():
+        if hasattr(known, "clock"):
+            ago = known.clock
+            known.clock = lambda ago=ago: ago() + seconds[0]

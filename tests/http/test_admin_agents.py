@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from restante.identity.recent import STATE_SECONDS
 from restante.signals.presence import write_presence
-from restante.signals.rings import ON_RING, Ring
-from restante.storage.ids import Prefix, encode_id
-from tests.http.administration import administrator, audited, faults
-from tests.http.world import Caller, World, open_world, unknown_id, verbs
+from tests.http.administration import administrator, audited, change, faults, let_states_age, step
+from tests.http.world import Caller, World, open_world, verbs
 from tests.support.databases import TestDatabase
 
 
@@ -26,27 +23,6 @@ def world(database: TestDatabase, settings: dict[str, object]) -> Iterator[World
 @pytest.fixture
 def admin(world: World) -> Caller:
     return administrator(world)
-
-
-def let_states_age(world: World) -> None:
-    """As if half a second had passed for what this process knows of callers and recipients."""
-    house, seconds = world.house, [STATE_SECONDS]
-    real = house.authority._monotonic
-    house.authority._monotonic = lambda: real() + seconds[0]
-    for known in house.database.info.values():
-        if hasattr(known, "clock"):
-            ago = known.clock
-            known.clock = lambda ago=ago: ago() + seconds[0]
-
-
-def change(admin: Caller, agent: Caller, **members: Any) -> Any:
-    return admin.call("PATCH", f"admin/agents/{agent.id}", json=members)
-
-
-def step(admin: Caller, agent: Caller, what: str) -> Any:
-    answer = admin.post(f"admin/agents/{agent.id}/{what}")
-    assert answer.status_code == 200, answer.text
-    return answer.json
 
 
 def test_an_agent_is_made_and_works(world: World, admin: Caller) -> None:
@@ -214,147 +190,3 @@ def test_what_an_agent_cannot_be_changed_to(
     assert faults(change(admin, alice, **body)) == [pointer]
     assert admin.get(f"admin/agents/{alice.id}").json == before
     assert audited(world, by=admin) == []
-
-
-def test_a_disabled_agent_is_let_in_no_more_and_its_mail_is_kept(
-    world: World, admin: Caller, alice: Caller, bob: Caller
-) -> None:
-    bob.publish(alice)
-    held = alice.claim(limit=1)[0]
-    assert step(admin, alice, "disable")["status"] == "disabled"
-    assert step(admin, alice, "disable")["status"] == "disabled"
-    let_states_age(world)
-    assert alice.get("A/inbox").status_code == 401
-    settled = alice.post(f"A/inbox/{held['event_id']}/ack", {"claim_generation": 1})
-    assert settled.status_code == 401
-    with pytest.raises(AssertionError, match="invalid_client"):
-        world.narrowed(alice, verbs("main"))
-    bob.publish(alice)
-    assert step(admin, alice, "enable")["status"] == "active"
-    let_states_age(world)
-    assert len(alice.claim()) == 1
-    assert alice.post(f"A/inbox/{held['event_id']}/ack", {"claim_generation": 1}).status_code == 200
-    assert audited(world, by=admin) == [
-        ("agent.disable", alice.id, "alice"),
-        ("agent.enable", alice.id, "alice"),
-    ]
-
-
-def test_a_removed_agent_stays_removed(
-    world: World, admin: Caller, alice: Caller, bob: Caller
-) -> None:
-    (event,) = bob.publish(alice)
-    assert step(admin, alice, "remove")["status"] == "removed"
-    assert step(admin, alice, "remove")["grants"] == []
-    let_states_age(world)
-    assert alice.get("A/inbox").status_code == 401
-    refused = bob.post(
-        "events", {"recipients": [alice.id], "project": "main", "payload": {"type": "t"}}
-    )
-    assert (refused.status_code, refused.json["type"]) == (422, "/problems/recipient-refused")
-    # its events are there until retention takes them
-    assert bob.get(f"events/{event['event_id']}").json["status"] == "pending"
-    assert admin.get(f"admin/agents/{alice.id}").json["status"] == "removed"
-    path = f"admin/agents/{alice.id}"
-    for answer in (
-        *(admin.post(f"{path}/{what}") for what in ("enable", "disable", "pause", "resume")),
-        change(admin, alice, max_pending=1),
-        admin.call("PUT", f"{path}/grants", json={"grants": verbs("main")}),
-        admin.post(f"{path}/credentials", {"type": "client_secret"}),
-    ):
-        assert (answer.status_code, answer.json["type"]) == (404, "/problems/not-found")
-    assert admin.get(f"{path}/credentials").json["credentials"] == []
-    assert faults(admin.post("admin/agents", {"name": "alice"})) == ["/name"]
-    assert audited(world, by=admin) == [("agent.remove", alice.id, "alice")]
-
-
-def test_a_paused_agent_is_given_nothing_until_it_goes_on(
-    world: World, admin: Caller, alice: Caller, bob: Caller
-) -> None:
-    for _ in range(2):
-        bob.publish(alice)
-    held = alice.claim(limit=1)[0]
-    assert step(admin, alice, "pause")["paused"] is True
-    assert step(admin, alice, "pause")["paused"] is True
-    answer = alice.post("A/inbox/claim", {}).json
-    assert (answer["events"], answer["reason"]) == ([], "paused")
-    assert alice.post(f"A/inbox/{held['event_id']}/ack", {"claim_generation": 1}).status_code == 200
-    assert len(alice.get("A/inbox?status=open").json["events"]) == 1
-    rung: list[Ring] = []
-    world.house.database.info[ON_RING] = rung.extend
-    assert step(admin, alice, "resume")["paused"] is False
-    assert [(encode_id(Prefix.AGENT, ring.recipient_id), ring.head) for ring in rung] == [
-        (alice.id, 2)
-    ]
-    assert len(alice.claim()) == 1
-    assert audited(world, by=admin) == [
-        ("agent.pause", alice.id, "alice"),
-        ("agent.resume", alice.id, "alice"),
-    ]
-
-
-def test_an_agent_of_another_tenant_is_one_that_is_not_there(
-    world: World, admin: Caller, alice: Caller, ci: Caller
-) -> None:
-    world.tenant("rival", "main")
-    rival = administrator(world, "rival")
-    jwk = {"kty": "OKP", "crv": "Ed25519", "x": "oVr7WXWFMGYqOGAIQsD4XbBIp3nNtbCRY3LzLcBYY9Q"}
-    calls: list[tuple[str, str, Any]] = [
-        ("GET", "", None),
-        ("PATCH", "", {"max_pending": 1}),
-        *(("POST", f"/{w}", None) for w in ("disable", "enable", "remove", "pause", "resume")),
-        ("GET", "/grants", None),
-        ("PUT", "/grants", {"grants": []}),
-        ("GET", "/credentials", None),
-        ("POST", "/credentials", {"type": "client_secret"}),
-        ("POST", "/credentials", {"type": "public_jwk", "public_jwk": jwk}),
-        ("DELETE", "/credentials/key_" + "0" * 32, None),
-    ]
-    for method, below, body in calls:
-        given = {} if body is None else {"json": body}
-        seen = []
-        for public_id in (alice.id, unknown_id("agt"), ci.id, "agt_x", "%C3%A9", "x" * 200):
-            answer = rival.call(method, f"admin/agents/{public_id}{below}", **given)
-            assert answer.status_code == 404, (method, below, public_id, answer.text)
-            seen.append({**answer.json, "instance": "", "request_id": ""})
-        assert all(one == seen[0] for one in seen), (method, below)
-    assert admin.get(f"admin/agents/{alice.id}").json["status"] == "active"
-    assert len(admin.get(f"admin/agents/{alice.id}/credentials").json["credentials"]) == 1
-    assert audited(world, "rival", by=rival) == []
-
-
-def test_each_call_takes_its_scope(world: World, alice: Caller) -> None:
-    holders = {
-        scope: administrator(world, "acme", scope, scope)
-        for scope in (
-            "tenant:agents:read",
-            "tenant:agents:write",
-            "tenant:grants:read",
-            "tenant:grants:write",
-            "tenant:audit:read",
-        )
-    }
-    path = f"admin/agents/{alice.id}"
-    read, write = ("tenant:agents:read", "tenant:agents:write"), ("tenant:agents:write",)
-    calls: list[tuple[str, str, Any, tuple[str, ...]]] = [
-        ("GET", "admin/agents", None, read),
-        ("GET", path, None, read),
-        ("GET", f"{path}/credentials", None, read),
-        ("GET", f"{path}/grants", None, (*read, "tenant:grants:read", "tenant:grants:write")),
-        ("POST", "admin/agents", {}, write),
-        ("PATCH", path, {}, write),
-        ("POST", f"{path}/pause", None, write),
-        ("POST", f"{path}/credentials", {}, write),
-        ("DELETE", f"{path}/credentials/x", None, write),
-        ("PUT", f"{path}/grants", {}, ("tenant:grants:write",)),
-    ]
-    for method, address, body, enough in calls:
-        given = {} if body is None else {"json": body}
-        for scope, holder in holders.items():
-            answer = holder.call(method, address, **given)
-            assert (answer.status_code == 403) is (scope not in enough), (method, address, scope)
-            if answer.status_code == 403:
-                wanted = answer.json["required_scope"]
-                assert wanted in enough
-                assert wanted in answer.headers["WWW-Authenticate"]
-        assert alice.call(method, address, **given).status_code == 403, "an agent administers"

@@ -17,8 +17,7 @@ from restante.identity.assertions import TYPE
 from restante.identity.logins import FAMILY_LIFETIME, Approved, begin_family
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
-from tests.http.administration import administrator, audited, faults
-from tests.http.test_admin_agents import let_states_age
+from tests.http.administration import administrator, audited, faults, let_states_age
 from tests.http.world import Caller, World, open_world, unknown_id, verbs
 from tests.support.databases import TestDatabase
 

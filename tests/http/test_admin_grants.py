@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.administration import administrator, audited, faults
-from tests.http.test_admin_agents import let_states_age
+from tests.http.administration import administrator, audited, faults, let_states_age
 from tests.http.world import Caller, World, open_world, verbs
 from tests.support.databases import TestDatabase
 
