@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from dataclasses import dataclass
 
 from flask import Blueprint, Flask, Response, request
@@ -88,6 +89,8 @@ def _page_of(error: Exception) -> Response:
     answer = page("failure.html", words.status, title=words.title, text=text, home=home)
     if isinstance(error, errors.RateLimited):
         answer.headers["Retry-After"] = str(error.retry_after_seconds)
+    elif words.status == 503:
+        answer.headers["Retry-After"] = str(random.randint(1, 4))  # noqa: S311 - jitter
     if isinstance(error, MethodNotAllowed):
         answer.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
     return answer

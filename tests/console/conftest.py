@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.http.conftest import settings, world
+from tests.http.conftest import counted, settings, world
 
-__all__ = ["settings", "world"]
+__all__ = ["counted", "settings", "world"]
