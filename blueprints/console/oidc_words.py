@@ -24,7 +24,7 @@ class Words:
 _STRANGE = "You are nobody here yet"
 _BEGIN = "Nobody was signed in. Begin again from here, in one browser."
 _WORDS: dict[Why, Words] = {
-    Lost.UNKNOWN: Words(
+    Lost.OVER: Words(
         400,
         "This sign-in is over",
         f"It was not begun here, took longer than ten minutes, or has come back before. {_BEGIN}",
@@ -69,7 +69,7 @@ _WORDS: dict[Why, Words] = {
         502,
         "The provider cannot be asked just now",
         "Nobody was signed in. Try again in a moment; if it stays so, whoever runs this server finds "
-        "the reason in its log, and with `restante doctor`.",
+        "the reason in its log, and with restante doctor.",
     ),
     Fault.TOKEN: Words(
         400,

@@ -10,6 +10,8 @@ import time
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlsplit
@@ -23,7 +25,7 @@ SUBJECT, EMAIL = "subject-1", "ops@example.com"
 
 @dataclass
 class Grant:
-    """What was asked for, and how the code that answers it is made good."""
+    """What was asked for, and what is answered. Of claims: None leaves out, a timedelta is from now on."""
 
     asked: dict[str, str]
     claims: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +37,7 @@ class RogueProvider:
     """Serves from a thread; `close` ends it."""
 
     def __init__(self) -> None:
-        self.key = RSAKey.generate_key(2048)
+        self.key = first_key()
         self.kid = "first"
         self.discovery: dict[str, Any] = {}
         self.answers: dict[str, tuple[int, bytes]] = {}
@@ -153,12 +155,22 @@ class RogueProvider:
             "auth_time": now,
             **grant.claims,
         }
-        claims = {name: value for name, value in claims.items() if value is not None}
+        claims = {
+            name: now + int(value.total_seconds()) if isinstance(value, timedelta) else value
+            for name, value in claims.items()
+            if value is not None
+        }
         token = secrets.token_urlsafe(16)
         self.tokens[token] = grant
         id_token = (grant.make or self.sign)(claims)
         said = {"access_token": token, "token_type": "Bearer", "id_token": id_token}
         return 200, json.dumps(said).encode()
+
+
+@cache
+def first_key() -> RSAKey:
+    """One for all tests of a process: making one takes a while."""
+    return RSAKey.generate_key(2048)
 
 
 def challenge(verifier: str) -> str:

@@ -51,7 +51,7 @@ class Fault(StrEnum):
 
 Why: TypeAlias = Lost | Stranger | Fault
 _WORDS: dict[Why, str] = {
-    Lost.UNKNOWN: "a sign-in that was not begun, is over or has come back before",
+    Lost.OVER: "a sign-in that was not begun, is over or has come back before",
     Lost.OTHER_BROWSER: "a sign-in that another browser began",
     Stranger.NO_EMAIL: "the provider names no e-mail",
     Stranger.UNVERIFIED: "the provider does not say that the e-mail is verified",

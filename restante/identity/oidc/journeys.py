@@ -25,9 +25,9 @@ _STATE_CHARACTERS = 200
 
 
 class Lost(StrEnum):
-    """Why who comes back is not let on."""
+    """Why who comes back is not let on. Its words are none of the other refusals' (arrivals.Why)."""
 
-    UNKNOWN = "unknown"  # never begun, over, or come back before
+    OVER = "over"  # never begun, too old, or come back before
     OTHER_BROWSER = "other_browser"
 
 
@@ -91,14 +91,14 @@ def end_journey(
     From another browser it is not spent: who left may still come back.
     """
     if len(state) > _STATE_CHARACTERS:
-        return Lost.UNKNOWN
+        return Lost.OVER
     state_hash, connection = _hashed(state), session.connection()
     row = connection.execute(
         select(oidc_transaction).where(oidc_transaction.c.state_hash == state_hash)
     ).one_or_none()
     now = database_now(session)
     if row is None or row.expires_at <= now:
-        return Lost.UNKNOWN
+        return Lost.OVER
     if browser is None or not hmac.compare_digest(_hashed(browser), row.browser_hash):
         return Lost.OTHER_BROWSER
     spent = connection.execute(
@@ -107,9 +107,9 @@ def end_journey(
     try:
         verifier = sealer.open(row.verifier_sealed, state_hash.hex()).decode()
     except SealBroken:  # begun before the secret key was changed
-        return Lost.UNKNOWN
+        return Lost.OVER
     if not spent.rowcount:
-        return Lost.UNKNOWN
+        return Lost.OVER
     return Journey(
         nonce_hash=row.nonce_hash,
         verifier=verifier,
