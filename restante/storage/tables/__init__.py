@@ -2,6 +2,7 @@
 
 from restante.storage.base import metadata
 from restante.storage.tables import (
+    assignments,
     audit,
     events,
     failures,
@@ -19,6 +20,7 @@ from restante.storage.tables import (
 )
 
 __all__ = [
+    "assignments",
     "audit",
     "events",
     "failures",

@@ -22,6 +22,8 @@ event_failure = Table(
     # set while the event is in quarantine
     Column("quarantined_at", Instant, nullable=True),
     Column("quarantine_reason", ascii_text(32), nullable=True),
+    # the work went on in another event: this one is not redriven any more
+    Column("superseded_by", Id, nullable=True),
     Index("quarantine", "tenant_id", "quarantined_at", "failure_signature"),
     Index("quarantine_of_signature", "tenant_id", "failure_signature", "quarantined_at"),
     **TABLE_OPTIONS,
