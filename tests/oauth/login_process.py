@@ -43,6 +43,7 @@ def main(url: str, agent_id: str, folder: str, how: str) -> None:
     kind = Killed if how == "killed" else KeptLogin
     login = kind(url, agent_id, base=Path(folder))
     with Client(url, login=login, monotonic=lambda: now[0], wall=lambda: now[0]) as client:
+        _say("ready")
         for line in sys.stdin:
             now[0] = float(line)
             try:
@@ -51,8 +52,12 @@ def main(url: str, agent_id: str, folder: str, how: str) -> None:
                 answer = str(client.perform(WHOAMI))
             except RestanteError as error:
                 answer = f"{type(error).__name__}: {error}"
-            sys.stdout.write(answer + "\n")
-            sys.stdout.flush()
+            _say(answer)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

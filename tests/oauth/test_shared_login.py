@@ -69,6 +69,8 @@ class Shared:
             preexec_fn=die_with_parent(),
         )
         self.processes.append(process)
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
         return process
 
     def ask(self, *asked: subprocess.Popen[str]) -> list[str]:
@@ -146,17 +148,16 @@ def test_a_stolen_token_used_outside_the_grace_ends_the_session_at_once(shared: 
 
 
 @pytest.mark.parametrize(
-    ("away_seconds", "answers"), [(9, ["200", "200"]), (11, ["LoginEnded", "LoginEnded"])]
+    ("away_seconds", "answers"), [(5, ["200", "200"]), (11, ["LoginEnded", "LoginEnded"])]
 )
 def test_a_process_killed_between_answer_and_store(
     shared: Shared, away_seconds: int, answers: list[str]
 ) -> None:
     """What it had spent is answered once more to the others, for as long as the server's grace."""
-    killed = shared.start("killed")
+    killed, *both = (shared.start(how) for how in ("killed", "share", "share"))
     assert shared.ask(killed) == [""]
     assert killed.wait(30) == -9
     assert shared.spent() == 1
-    both = shared.start("share"), shared.start("share")
     shared.pass_time(away_seconds)
     assert [answer.partition(":")[0] for answer in shared.ask(*both)] == answers
     shared.pass_time(600)

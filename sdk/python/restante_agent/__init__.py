@@ -20,6 +20,9 @@ from restante_agent.errors import (
     InsufficientScope,
     InvalidClient,
     InvalidScope,
+    LoginBusy,
+    LoginEnded,
+    LoginRefused,
     NotFound,
     OAuthError,
     OutcomeUnknown,
@@ -36,11 +39,16 @@ from restante_agent.errors import (
     UnexpectedAnswer,
     Unreachable,
     ValidationFailed,
-    VersionConflict,
 )
+from restante_agent.login.finding import find_login
+from restante_agent.login.kept import KeptLogin
+from restante_agent.memory_errors import RevisionGone, TurnConflict, VersionConflict
+from restante_agent.memory_sync import catch_up, catch_up_async
+from restante_agent.memory_view import MemoryView
 from restante_agent.model.event import ClaimedEvent, Event, EventDetail, EventStatus
 from restante_agent.model.frame import Frame, Heartbeat, Ready, Reconnect, Revoked, Ring, Unknown
 from restante_agent.model.inbox import Claim, Committed, Held, Page, State, Stats
+from restante_agent.model.memory import MemoryChanges, MemoryEntry, MemoryWrite, Turn, Turned
 from restante_agent.model.publish import Publication, Published, PublishedEvent, Receipt
 from restante_agent.model.settle import (
     Ack,
@@ -93,6 +101,14 @@ __all__ = [
     "InsufficientScope",
     "InvalidClient",
     "InvalidScope",
+    "KeptLogin",
+    "LoginBusy",
+    "LoginEnded",
+    "LoginRefused",
+    "MemoryChanges",
+    "MemoryEntry",
+    "MemoryView",
+    "MemoryWrite",
     "NotFound",
     "OAuthError",
     "OutcomeUnknown",
@@ -114,6 +130,7 @@ __all__ = [
     "Renew",
     "RestanteError",
     "RetryPolicy",
+    "RevisionGone",
     "Revoked",
     "Ring",
     "ServerFailure",
@@ -127,6 +144,9 @@ __all__ = [
     "Stopped",
     "Summary",
     "TimedOut",
+    "Turn",
+    "TurnConflict",
+    "Turned",
     "Unauthenticated",
     "UnexpectedAnswer",
     "Unknown",
@@ -134,4 +154,7 @@ __all__ = [
     "ValidationFailed",
     "VersionConflict",
     "__version__",
+    "catch_up",
+    "catch_up_async",
+    "find_login",
 ]

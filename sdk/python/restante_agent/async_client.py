@@ -18,7 +18,7 @@ from restante_agent.doorbell_stream import AsyncDoorbellStream
 from restante_agent.errors import UnexpectedAnswer
 from restante_agent.login.kept import KeptLogin
 from restante_agent.transport import LIMITS, lost, lower, signed, timeout_of
-from restante_agent.wire import inbox_calls, publish_calls, settle_calls
+from restante_agent.wire import inbox_calls, memory_calls, publish_calls, settle_calls, turn_calls
 from restante_agent.wire.bind import awaiting
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
@@ -110,6 +110,13 @@ class AsyncClient:
     reject = awaiting(settle_calls.reject)
     renew = awaiting(settle_calls.renew)
     settle = awaiting(settle_calls.settle)
+    # 5.7, 5.8
+    turn = awaiting(turn_calls.turn)
+    memory_get = awaiting(memory_calls.memory_get)
+    memory_put = awaiting(memory_calls.memory_put)
+    memory_patch = awaiting(memory_calls.memory_patch)
+    memory_delete = awaiting(memory_calls.memory_delete)
+    memory_list = awaiting(memory_calls.memory_list)
     # 6.1
     publish = awaiting(publish_calls.publish)
     publish_many = awaiting(publish_calls.publish_many)

@@ -17,7 +17,7 @@ from restante_agent import settings
 from restante_agent.doorbell_stream import DoorbellStream
 from restante_agent.login.kept import KeptLogin
 from restante_agent.sender import Sender
-from restante_agent.wire import inbox_calls, publish_calls, settle_calls
+from restante_agent.wire import inbox_calls, memory_calls, publish_calls, settle_calls, turn_calls
 from restante_agent.wire.bind import blocking
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
@@ -115,6 +115,13 @@ class Client:
     reject = blocking(settle_calls.reject)
     renew = blocking(settle_calls.renew)
     settle = blocking(settle_calls.settle)
+    # 5.7, 5.8
+    turn = blocking(turn_calls.turn)
+    memory_get = blocking(memory_calls.memory_get)
+    memory_put = blocking(memory_calls.memory_put)
+    memory_patch = blocking(memory_calls.memory_patch)
+    memory_delete = blocking(memory_calls.memory_delete)
+    memory_list = blocking(memory_calls.memory_list)
     # 6.1
     publish = blocking(publish_calls.publish)
     publish_many = blocking(publish_calls.publish_many)

@@ -245,10 +245,6 @@ class CursorGone(ApiError):
         return url if isinstance(url, str) and url else None
 
 
-class VersionConflict(ApiError):
-    """412: `If-Match` names another version."""
-
-
 class PayloadTooLarge(ApiError):
     """413."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from restante_agent import errors, jsontext
+from restante_agent import errors, jsontext, memory_errors
 
 _BY_SLUG: dict[str, type[errors.ApiError]] = {
     "validation-error": errors.ValidationFailed,
@@ -18,8 +18,9 @@ _BY_SLUG: dict[str, type[errors.ApiError]] = {
     "not-found": errors.NotFound,
     "stale-claim": errors.StaleClaim,
     "event-final": errors.EventFinal,
+    "turn-conflict": memory_errors.TurnConflict,
     "cursor-gone": errors.CursorGone,
-    "version-conflict": errors.VersionConflict,
+    "version-conflict": memory_errors.VersionConflict,
     "payload-too-large": errors.PayloadTooLarge,
     "rate-limited": errors.RateLimited,
     "inbox-full": errors.InboxFull,
@@ -35,7 +36,7 @@ _BY_STATUS: dict[int, type[errors.ApiError]] = {
     404: errors.NotFound,
     409: errors.Conflict,
     410: errors.CursorGone,
-    412: errors.VersionConflict,
+    412: memory_errors.VersionConflict,
     413: errors.PayloadTooLarge,
     422: errors.ValidationFailed,
     429: errors.RateLimited,
@@ -85,7 +86,7 @@ def error_from_members(
     if kind is None:
         kind = errors.ServerFailure if status >= 500 else errors.ApiError
     if kind is errors.CursorGone and "head" not in members:  # a 410 of something else
-        kind = errors.ApiError
+        kind = memory_errors.RevisionGone if "memory_revision" in members else errors.ApiError
     return kind(problem)
 
 

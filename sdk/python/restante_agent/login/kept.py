@@ -72,16 +72,14 @@ class KeptLogin:
         members = self._members()
         if members is None:
             return None
-        try:
-            return self._opened(members)
-        except InvalidTag:
-            self._keys.look_again()
-        try:
-            return self._opened(members)
-        except InvalidTag:
-            raise ConfigurationError(
-                f"{self.path} is not what its key ({members['key']}) has sealed: log in again"
-            ) from None
+        for _ in range(2):
+            try:
+                return self._opened(members)
+            except InvalidTag:
+                self._keys.look_again()
+        raise ConfigurationError(
+            f"{self.path} is not what its key ({members['key']}) has sealed: log in again"
+        )
 
     def write(self, kept: Kept) -> None:
         """Keep this in place of what is there, sealed by the same key."""
@@ -94,6 +92,7 @@ class KeptLogin:
     def begin(self, kept: Kept) -> str:
         """Keep a new login, sealed by the best key there is; returns where that is."""
         with self._told():
+            make_folder(self.path.parent)
             place, name = self._keys.choose()
         self._seal(kept, place)
         return name
@@ -162,7 +161,9 @@ def members_of(content: bytes, path: Path) -> dict[str, Any]:
         ):
             raise ValueError(path)
         Place(members["key"])
-        base64.b64decode(members["nonce"]), base64.b64decode(members["sealed"])
+        base64.b64decode(members["sealed"])
+        if len(base64.b64decode(members["nonce"])) != _NONCE_BYTES:
+            raise ValueError(path)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigurationError(f"{path} is damaged: remove it and log in again") from None
     found: dict[str, Any] = members

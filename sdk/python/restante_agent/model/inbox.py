@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from restante_agent.model.event import ClaimedEvent, Event
+from restante_agent.model.memory import MemoryEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +81,16 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """The baseline after a 410 (5.9): go on from `cursor`. The rest is in `raw`."""
+    """The baseline at first start and after a 410 (5.9): go on from `cursor`.
+
+    `memory`: the keys of this page. After the last page the memory's changes are read after
+    `memory_revision`; `MemoryView` does both.
+    """
 
     cursor: int
     epoch: str
+    memory: tuple[MemoryEntry, ...] = ()
+    assignments: tuple[Mapping[str, Any], ...] | None = ()
     memory_revision: int | None = None
     claimable: int | None = None
     next_page_token: str | None = None

@@ -22,6 +22,7 @@ from restante_agent.runtime.outcome import failed
 from restante_agent.runtime.plan import Plan
 from restante_agent.runtime.record import Position, Record
 from restante_agent.runtime.script import Script
+from restante_agent.runtime.state_sync import converged_state
 from restante_agent.wire import inbox_calls, settle_calls
 from restante_agent.wire.call import new_key
 from restante_agent.wire.core import Core
@@ -178,7 +179,7 @@ class Inquiry:
         state: State | None = None
         if gone.state_url is not None:
             try:
-                state = yield inbox_calls.state(self._core, gone.state_url)
+                state = yield from converged_state(self._core, gone.state_url)
             except (NotFound, InsufficientScope, UnexpectedAnswer):
                 log.info("no-state url=%s", gone.state_url)
         if self._plan.recovery is not None:

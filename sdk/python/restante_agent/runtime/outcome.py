@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from restante_agent import jsontext
-from restante_agent.errors import RestanteError
+from restante_agent.errors import ApiError, RestanteError
+from restante_agent.model.memory import MemoryWrite, Turn
 from restante_agent.model.settle import Ack, Failure, FailureOutcome, Reject, Release
 from restante_agent.runtime.delivery import Delivery, Stopped, StopReason
 
@@ -16,7 +17,7 @@ log = logging.getLogger("restante_agent")
 RESULT_LIMIT_BYTES = 8 * 1024
 CODE_LIMIT, MESSAGE_LIMIT = 100, 1_000
 
-Verb = Ack | Release | Reject
+Verb = Ack | Release | Reject | Turn
 HandlerResult = Verb | Mapping[str, Any] | None
 
 
@@ -43,6 +44,8 @@ def verb_of_result(delivery: Delivery, result: HandlerResult) -> Verb | None:
     """What to settle after a handler returned; None: nothing, the lease is not ours any more."""
     if result is None and delivery.stop_seen:
         return verb_of_stop(delivery)
+    if isinstance(result, Turn):
+        return _turn(delivery, result)
     if isinstance(result, Ack):
         return Ack(_fitting(delivery, result.result))
     if result is None or isinstance(result, Mapping):
@@ -60,6 +63,44 @@ def verb_of_result(delivery: Delivery, result: HandlerResult) -> Verb | None:
         "handler_result", f"the handler returned {kind}: not None, an object or a verb"
     )
     return Release(error=failure)
+
+
+def _turn(delivery: Delivery, turn: Turn) -> Verb:
+    """The turn with one end of the lease, and its memory as writes."""
+    ends = [end for end in (turn.release, turn.reject) if end is not None]
+    if len(ends) + (turn.ack is not None) > 1:
+        return Release(error=failed("handler_result", "a turn has one of ack, release and reject"))
+    end = ends[0] if ends else Ack() if turn.ack is None else turn.ack
+    verb = verb_of_result(delivery, end)
+    memory = turn.memory
+    if isinstance(memory, Mapping):
+        project = delivery.event.project
+        memory = [MemoryWrite(project, str(key), value) for key, value in memory.items()]
+    try:
+        jsontext.dumps([*(one.as_json() for one in memory), *(p.as_json() for p in turn.publish)])
+    except (AttributeError, TypeError, ValueError) as error:
+        return Release(error=failed("handler_result", f"the turn is no JSON: {error}"))
+    return Turn(
+        ack=verb if isinstance(verb, Ack) else None,
+        release=verb if isinstance(verb, Release) else None,
+        reject=verb if isinstance(verb, Reject) else None,
+        publish=tuple(turn.publish),
+        memory=tuple(memory),
+    )
+
+
+def settled_by(turn: Turn) -> Ack | Release | Reject:
+    """How a turn of `verb_of_result` ends the lease."""
+    for end in (turn.release, turn.reject, turn.ack):
+        if isinstance(end, Ack | Release | Reject):
+            return end
+    return Ack()
+
+
+def refused_turn(error: ApiError) -> Release:
+    """A turn that was refused for what it says: nothing of it was done, and the attempt failed."""
+    message = f"the turn was refused: {error}"
+    return Release(error=failed(error.slug.replace("-", "_"), message, FailureOutcome.NONE))
 
 
 def verb_of_error(delivery: Delivery, error: BaseException) -> Verb | None:

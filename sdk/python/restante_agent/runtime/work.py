@@ -1,6 +1,8 @@
 """The order in which one claimed event is worked, written once for both runners.
 
 recall → (known: ack without work) → handler → remember, if it succeeded → settle
+
+A turn is not remembered: an event that comes again has had none of it, so all of it is done anew.
 """
 
 from __future__ import annotations
@@ -15,16 +17,19 @@ from restante_agent.errors import (
     ACCESS,
     PASSING,
     ApiError,
+    IdempotencyInFlight,
     NotFound,
     RestanteError,
     StaleClaim,
     ValidationFailed,
 )
-from restante_agent.model.settle import Ack, Reject, Release
+from restante_agent.memory_errors import TurnConflict
+from restante_agent.model.memory import MemoryWrite, Turn
+from restante_agent.model.settle import Ack, Reject, Release, Settlement
 from restante_agent.runtime.delivery import Delivery, StopReason
-from restante_agent.runtime.outcome import Verb
+from restante_agent.runtime.outcome import Verb, refused_turn, settled_by
 from restante_agent.runtime.record import Finished
-from restante_agent.wire import settle_calls
+from restante_agent.wire import settle_calls, turn_calls
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
 
@@ -91,6 +96,16 @@ def settle_call(core: Core, delivery: Delivery, verb: Verb) -> Call[Any]:
             )
         case Reject():
             return settle_calls.reject(core, event_id, generation, reason=verb.reason)
+        case Turn():
+            return turn_calls.turn(
+                core,
+                [Settlement(event_id, generation, settled_by(verb))],
+                memory=[write for write in verb.memory if isinstance(write, MemoryWrite)],
+                publish=verb.publish,
+                projects=[delivery.event.project],
+                # this claim's turn: tried again it is done once
+                idempotency_key=f"turn-{event_id}-{generation}",
+            )
 
 
 def work(delivery: Delivery, random: Random) -> Work:
@@ -109,7 +124,39 @@ def work(delivery: Delivery, random: Random) -> Work:
 
 
 def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect, Any, End | None]:
-    """Until it is done or refused, for as long as the lease is ours; None: done.
+    """Until it is done or refused, for as long as the lease is ours; None: done as it was said."""
+    try:
+        if isinstance(verb, Turn):
+            return (yield from _take(delivery, verb, random))
+        return (yield from _tell(delivery, verb, random))
+    except (StaleClaim, NotFound):
+        delivery.stop(StopReason.LEASE_LOST)
+        return End.STALE
+    except ValidationFailed:
+        if verb == Release() or not isinstance(verb, Release):
+            return End.UNSETTLED
+    except RestanteError:
+        return End.UNSETTLED
+    # Refused for its wording; without it the event still goes back.
+    return (yield from _settle(delivery, Release(), random))
+
+
+def _take(delivery: Delivery, turn: Turn, random: Random) -> Generator[Effect, Any, End | None]:
+    """As `_settle`; a turn that is refused for what it says is a failed attempt."""
+    try:
+        return (yield from _tell(delivery, turn, random))
+    except TurnConflict as error:
+        if error.is_stale:
+            delivery.stop(StopReason.LEASE_LOST)
+            return End.STALE
+        release = refused_turn(error)
+    except ApiError as error:
+        release = refused_turn(error)
+    return (yield from _settle(delivery, release, random)) or End.FAILED
+
+
+def _tell(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect, Any, End | None]:
+    """Tell the server until it has answered; its refusal is raised.
 
     The work is too dear to be lost to a server that is away, or to a grant, for a while.
     """
@@ -117,10 +164,7 @@ def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect,
     while True:
         try:
             yield Settle(verb)
-        except (StaleClaim, NotFound):
-            delivery.stop(StopReason.LEASE_LOST)
-            return End.STALE
-        except (*PASSING, *ACCESS) as error:
+        except (*PASSING, *ACCESS, IdempotencyInFlight) as error:
             named = error.retry_after_seconds if isinstance(error, ApiError) else None
             ceiling = min(PAUSE_CEILING_SECONDS, 2.0**failures)
             wait = named * random.uniform(1.0, 1.25) if named else random.uniform(0.1, ceiling)
@@ -128,18 +172,13 @@ def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect,
             yield Pause(wait)
             if delivery.must_stop:
                 return End.UNSETTLED
-        except ValidationFailed:
-            if verb == Release() or not isinstance(verb, Release):
-                return End.UNSETTLED
-            # Refused for its wording; without it the event still goes back.
-            verb = Release()
-        except RestanteError:
-            return End.UNSETTLED
         else:
             return None
 
 
 def _end_of(verb: Verb) -> End:
+    if isinstance(verb, Turn):
+        return _end_of(settled_by(verb))
     if isinstance(verb, Ack):
         return End.ACKED
     if isinstance(verb, Release):

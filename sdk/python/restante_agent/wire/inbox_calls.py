@@ -144,10 +144,13 @@ def stats(core: Core) -> Call[Stats]:
     return Call(Request(method="GET", path=f"{core.agent_path}/inbox/stats"), reader(Stats))
 
 
-def state(core: Core, url: str | None = None) -> Call[State]:
-    """The baseline to go on from; `url` is the `state_url` of a CursorGone."""
+def state(
+    core: Core, url: str | None = None, *, limit: int | None = None, page_token: str | None = None
+) -> Call[State]:
+    """A page of the baseline to go on from; `url` is the `state_url` of a CursorGone."""
     path = core.local_path(url) if url else f"{core.agent_path}/state"
-    return Call(Request(method="GET", path=path), reader(State))
+    found = query(limit=limit, page_token=page_token)
+    return Call(Request(method="GET", path=path, query=found), reader(State))
 
 
 def subscribe(core: Core, *, after_cursor: int | None = None) -> Request:

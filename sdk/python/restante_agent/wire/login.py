@@ -37,6 +37,7 @@ REPEATS = 2
 _REPEAT_SECONDS = 0.5
 _SERVER_SECONDS = 2.0
 LOCK_SECONDS = 30.0
+_CLOCK_SECONDS = 1.0
 _LOCK_PAUSE_SECONDS = 0.05
 
 
@@ -88,8 +89,10 @@ class Login:
 
     def shared(self, kept: Kept, rejected: str | None) -> Token | None:
         """The access token that another process has got, where it is good for a while."""
-        left = min(kept.expires_at - self.wall(), kept.life_seconds)
-        if not kept.access_token or kept.access_token == rejected or left <= 0:
+        left = kept.expires_at - self.wall()
+        if not kept.access_token or kept.access_token == rejected:
+            return None
+        if not 0 < left <= kept.life_seconds + _CLOCK_SECONDS:  # more: the clock was set back
             return None
         now = self.monotonic()
         issued_at = now - (kept.life_seconds - left)
@@ -114,6 +117,8 @@ def refreshed(
         found = yield from _turn(login, random, rejected=rejected, fresh=fresh)
         if isinstance(found, Token):
             return found
+        if found is None:
+            continue
         attempt += 1
         wait = _repeat(found, random) if attempt <= REPEATS else None
         if wait is None:
@@ -126,8 +131,11 @@ def refreshed(
 
 def _turn(
     login: Login, random: Random, *, rejected: str | None, fresh: bool
-) -> Exchange[Token | RestanteError]:
-    """One try under the lock, which is not held while this process waits for the next."""
+) -> Exchange[Token | RestanteError | None]:
+    """One try under the lock, which is not held while this process waits for the next.
+
+    None: what was refused was another's before the answer came.
+    """
     shelf = login.shelf
     yield from locked(shelf, random)
     try:
@@ -160,6 +168,9 @@ def _turn(
             return got[0]
         error = token_error(reply) if isinstance(reply, Answer) else loss_of(reply)
         if isinstance(error, OAuthError) and error.error == "invalid_grant":
+            after = shelf.read()
+            if after is not None and after.refresh_token != kept.refresh_token:
+                return None
             shelf.forget()
             raise ended(shelf)
         return error

@@ -82,12 +82,18 @@ def renew(
 
 def settle(core: Core, settlements: Sequence[Settlement]) -> Call[tuple[Settled, ...]]:
     """Many at once; each stands or falls alone, so look at every result's `error`."""
+    path = f"{core.agent_path}/inbox/settle"
+    request = Request(method="POST", path=path, body=members_by_verb(settlements))
+    return Call(request, _read_settled)
+
+
+def members_by_verb(settlements: Sequence[Settlement]) -> dict[str, Any]:
+    """Lists of orders, by the name of their verb."""
     members: dict[str, Any] = {}
     for one in settlements:
         line = {"event_id": one.event_id, **_members(one.claim_generation, one.verb)}
         members.setdefault(_NAMES[type(one.verb)], []).append(line)
-    path = f"{core.agent_path}/inbox/settle"
-    return Call(Request(method="POST", path=path, body=members), _read_settled)
+    return members
 
 
 _NAMES = {Ack: "ack", Release: "release", Reject: "reject", Renew: "renew"}
