@@ -27,6 +27,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder(folder))
 # the application's modules once for all workers: what they make is made after the fork
 import app
 from workers import metrics
+from workers.log_lines import NoQueries
 from workers.runtime import Runtime
 from workers.worker import Worker
 
@@ -111,6 +112,8 @@ def main() -> None:
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
+    # gunicorn writes whole addresses, of requests that it cannot read and that failed below the application
+    logging.getLogger("gunicorn.error").addFilter(NoQueries())
     raise_file_limit()
     metrics.forget_the_dead(metrics_folder(folder))
     gc.collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -137,4 +138,17 @@ def test_a_ticket_is_good_once_over_all_workers(stage: SetUp) -> None:
         return told
 
     wait_until(lambda: streams() == 0, "the streams to be missed")
+    assert "rstt_" not in here.served.log.read_text()
+
+
+def test_gunicorns_own_lines_have_no_ticket(stage: SetUp) -> None:
+    here = stage()
+    ticket = ticket_of(here)
+    target = f"{here.address('subscribe').removeprefix(here.served.url)}?ticket={ticket}"
+    for line in (f"GET {target}", f"GET\t{target} HTTP/1.1", f"G?T{target} {target} HTTP/1.1"):
+        with socket.create_connection(("127.0.0.1", here.served.port), 20) as connection:
+            connection.sendall(f"{line}\r\nHost: x\r\n\r\n".encode())
+            assert b" 400 " in connection.recv(4096)
+    wait_until(lambda: "Invalid " in here.served.log.read_text(), "gunicorn to say so")
+    wait_until(lambda: "?[removed]" in here.served.log.read_text(), "the address in it")
     assert "rstt_" not in here.served.log.read_text()
