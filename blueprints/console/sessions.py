@@ -17,7 +17,7 @@ from blueprints.request_ids import request_id
 from extensions import house
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
-from restante.errors import RestanteError
+from restante.errors import NotFound, RestanteError
 from restante.identity.roles import RULES, Right, RightMissing, Role, may
 from restante.identity.sessions import SignedIn, refuse_request, require_recent, resume_session
 from restante.storage.transaction import Session
@@ -85,7 +85,9 @@ def check(asked: Request, cookie: str | None) -> None:
 
 
 def check_host(asked: Request) -> None:
-    """WrongHost where this server is not called by its name."""
+    """WrongHost where this server is not called by its name, NotFound where a page is not by its own."""
+    if asked.environ.get("PATH_INFO", "").startswith("//"):  # werkzeug takes all slashes for one
+        raise NotFound
     if _host(asked) != urlsplit(house().settings.public_url).netloc:
         raise WrongHost
 
