@@ -39,6 +39,7 @@ class RogueProvider:
     def __init__(self) -> None:
         self.key = first_key()
         self.kid = "first"
+        self.ahead_seconds = 0
         self.discovery: dict[str, Any] = {}
         self.answers: dict[str, tuple[int, bytes]] = {}
         self.grants: dict[str, Grant] = {}
@@ -142,7 +143,7 @@ class RogueProvider:
             return 400, b'{"error": "invalid_grant"}'
         if challenge(form["code_verifier"]) != grant.asked["code_challenge"]:
             return 400, b'{"error": "invalid_grant"}'
-        now = int(time.time())
+        now = int(time.time()) + self.ahead_seconds
         claims = {
             "iss": self.issuer,
             "aud": CLIENT_ID,

@@ -20,6 +20,7 @@ class Visitor:
     """One browser; another visitor has other cookies."""
 
     def __init__(self, world: World, provider: RogueProvider) -> None:
+        self.world = world
         self.provider = provider
         self.base = world.house.settings.public_url
         self.client = world.app.test_client()
@@ -59,6 +60,11 @@ class Visitor:
     def sign_in(self, wanted: str = "", **claims: Any) -> TestResponse:
         """All the way; `claims` as `RogueProvider.approve` has them."""
         return self.come_back(self.provider.approve(self.leave(wanted), **claims))
+
+    def pass_time(self, seconds: int) -> None:
+        """Move the database's clock, and the provider's with it."""
+        self.provider.ahead_seconds += seconds
+        self.world.pass_time(seconds)
 
     def is_in(self) -> bool:
         return self.client.get("/account", base_url=self.base).status_code == 200
