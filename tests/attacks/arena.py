@@ -38,7 +38,6 @@ class Arena:
 
     served: Served
     database: Database
-    backend: str
     log: Path
 
     @property
