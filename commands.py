@@ -48,7 +48,7 @@ from restante.storage.transaction import Database
 from workers.maintain import run_maintenance
 from workers.start import start
 
-GRANTS = "agent:<project or *>:read, …:claim or …:publish; repeatable. Cannot be added later."
+GRANTS = "agent:<project or *>:read, …:claim or …:publish; repeatable. Changed at /api/v1/admin."
 SCOPES = "tenant:events:publish or agent:<project or *>:publish; repeatable. Not changed later."
 
 

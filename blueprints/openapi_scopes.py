@@ -13,7 +13,7 @@ _VERBS = {
 }
 _TENANT = {
     TenantScope.AGENTS_READ: "Read agents, services and projects.",
-    TenantScope.AGENTS_WRITE: "Make and change agents, services and projects.",
+    TenantScope.AGENTS_WRITE: "Make and change agents, services and projects, and their credentials.",
     TenantScope.GRANTS_READ: "Read grants.",
     TenantScope.GRANTS_WRITE: "Change grants.",
     TenantScope.CALLBACKS_READ: "Read callbacks.",

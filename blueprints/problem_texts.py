@@ -71,9 +71,9 @@ TEXTS: dict[str, Text] = {
         "Get a new access token and repeat the request at once.",
     ),
     "too-many-keys": Text(
-        "The agent has four live signing keys, or 10,000 keys in its memory of this project: as many as it "
-        "may. `detail` says which.",
-        "Delete one. A signing key also goes when it has run out.",
+        "There are as many live signing keys, client secrets or public keys as there may be, or 10,000 keys "
+        "in the agent's memory of this project. `detail` says which.",
+        "Delete or revoke one. A signing key also goes when it has run out.",
     ),
     "turn-conflict": Text(
         "A part of the turn could not be done as it was said, so none of it was: `failures` says which part, "

@@ -125,8 +125,13 @@ def find_lasting(
     """The same for a change, locked; NotFound where it is removed too."""
     found = find_machine(session, tenant_id, kind, public_id, locked=True)
     if found.status is MachineStatus.REMOVED:
-        raise NotFound(f"The {kind} is removed, for good: make another one.")
+        raise removed(kind)
     return found
+
+
+def removed(kind: PrincipalKind) -> NotFound:
+    """Why nothing can be done to it any more."""
+    return NotFound(f"The {kind} is removed, for good: make another one.")
 
 
 def read_machine(

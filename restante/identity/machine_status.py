@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry
-from restante.errors import NotFound
 from restante.identity.administrators import Administrator
-from restante.identity.machine_list import Machine, MachineStatus, find_machine
+from restante.identity.machine_list import Machine, MachineStatus, find_machine, removed
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
 from restante.storage.clock import database_now
@@ -46,7 +45,7 @@ def set_status(
     if found.status is status:
         return found
     if found.status is MachineStatus.REMOVED:
-        raise NotFound
+        raise removed(kind)
     connection = session.connection()
     own = principal.c.principal_id == found.id
     connection.execute(update(principal).where(own).values(status=status.value))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.administration import administrator, audited
+from tests.http.administration import administrator, audited, let_states_age
 from tests.http.world import Caller, World, open_world, unknown_id
 from tests.support.databases import TestDatabase
 
@@ -51,6 +51,15 @@ def test_an_agent_of_another_tenant_is_one_that_is_not_there(
     assert admin.get(f"admin/agents/{alice.id}").json["status"] == "active"
     assert len(admin.get(f"admin/agents/{alice.id}/credentials").json["credentials"]) == 1
     assert audited(world, "rival", by=rival) == []
+
+
+def test_a_service_administers_unsigned_where_agents_have_to_sign(
+    world: World, admin: Caller, alice: Caller
+) -> None:
+    admin.call("PATCH", "admin/tenant", json={"require_signatures": True})
+    let_states_age(world)
+    assert alice.post("A/inbox/claim", {}).json["type"] == "/problems/signature-missing"
+    assert admin.post(f"admin/agents/{alice.id}/pause").status_code == 200
 
 
 def test_each_call_takes_its_scope(world: World, alice: Caller) -> None:
