@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from restante.identity.principal import Principal
 from restante.inbox import ending
 from restante.inbox.by_key import update_by_place
+from restante.inbox.ends import tell_end
 from restante.inbox.envelope import instant
 from restante.inbox.fencing import Held, archived
 from restante.inbox.lifecycle import STATUS_OF, Gate
@@ -68,6 +69,9 @@ def complete(
     worked = [(held.now - row.first_claimed_at) / second for _, row in acked]
     observe(session, What.DELIVERED_MS, lengths=[1000 * length for length in delivered])
     observe(session, What.COMPLETED_SECONDS, lengths=worked)
+    for order, row in acked:
+        if row.claim_only:
+            tell_end(session, row, Gate.COMPLETED, result=order.result)
     keyed = [row for _, row in acked if row.key_hash is not None]
     for row in sorted(keyed, key=lambda row: row.sequence_number):
         ending.leave_key(session, row, held.keys)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from restante.inbox import failures, history, ordering, reports
 from restante.inbox.by_key import update_by_place
+from restante.inbox.ends import tell_end
 from restante.inbox.envelope import Options
 from restante.inbox.failures import Failure
 from restante.inbox.history import Kind
@@ -56,6 +57,7 @@ LOCKED = (
     agent_inbox.c.final_at,
     agent_inbox.c.cancel_requested,
     agent_inbox.c.redriven,
+    agent_inbox.c.claim_only,
 )
 """The columns of a row that its end needs."""
 
@@ -80,6 +82,7 @@ def finish(
     _set(session, row, gate=gate, final_at=now)
     leave_key(session, row, keys)
     reports.report(session, row, gate, now, reason=reason)
+    tell_end(session, row, gate, reason=reason)
     return Landed(gate)
 
 
@@ -107,6 +110,7 @@ def quarantine(
     if row.key_hash is not None and not _holds(session, row.project_id):
         leave_key(session, row, keys)
     reports.report(session, row, Gate.QUARANTINED, now, reason=reason)
+    tell_end(session, row, Gate.QUARANTINED, reason=reason)
     return Landed(Gate.QUARANTINED)
 
 

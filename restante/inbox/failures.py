@@ -110,6 +110,20 @@ def leave_quarantine(session: Session, event_id: bytes) -> None:
     )
 
 
+def supersede(session: Session, event_id: bytes, by: bytes) -> None:
+    """The work of a quarantined event goes on in another one."""
+    session.connection().execute(
+        update(event_failure).where(event_failure.c.event_id == event_id).values(superseded_by=by)
+    )
+
+
+def superseded_by(session: Session, event_id: bytes) -> bytes | None:
+    """The event in which the work of this one goes on."""
+    asked = select(event_failure.c.superseded_by).where(event_failure.c.event_id == event_id)
+    found: bytes | None = session.connection().execute(asked).scalar()
+    return found
+
+
 def last_error(session: Session, event_id: bytes) -> tuple[dict[str, Any], str] | tuple[None, None]:
     """The last failure as JSON has it, and its signature."""
     row = (

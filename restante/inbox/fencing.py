@@ -153,6 +153,7 @@ _LOCK_TO_ACK = Statement(
         agent_inbox.c.cancel_requested,
         agent_inbox.c.available_at,
         agent_inbox.c.first_claimed_at,
+        agent_inbox.c.claim_only,
         utc_now().label("now"),
     ).with_for_update(nowait=True)
 )

@@ -28,6 +28,10 @@ class LaterSettled(RestanteError):
     """Later events of its ordering key are settled: force it, if running late is right."""
 
 
+class Superseded(RestanteError):
+    """The work went on in another event: to do it here as well would do it twice."""
+
+
 class BeyondDedupHorizon(RestanteError):
     """Its agent may have forgotten that it worked it: force it, if working it twice is right."""
 
@@ -48,12 +52,15 @@ def redrive(
     """Put a quarantined event back: same id, sequence and generation, a new attempt budget.
 
     With an ordering key it joins those that wait, or stays the head its project held. Raises
-    NotFound (also for another tenant's), NotQuarantined, LaterSettled, BeyondDedupHorizon.
+    NotFound (also for another tenant's), NotQuarantined, Superseded, LaterSettled,
+    BeyondDedupHorizon.
     """
     found = find_quarantined(session, tenant_id, event_id)
     # lock order: the inbox row, for the bound of what waits, then the key, then the event
     head = lock_inboxes(session, [found.recipient_id])[found.recipient_id].head
     row, keys = lock_quarantined(session, found)
+    if failures.superseded_by(session, event_id) is not None:
+        raise Superseded
     if not force and head - row.sequence_number > DEDUP_HORIZON:
         raise BeyondDedupHorizon
     now = database_now(session)

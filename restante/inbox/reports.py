@@ -1,7 +1,6 @@
 """Delivery reports: an event in the inbox of an agent whose own event ended otherwise than by ack.
 
-In the same transaction as that end. The recipient's inbox row is locked late here, against the
-order; a deadlock over it repeats the unit of work.
+In the same transaction as that end (arriving.py).
 """
 
 from __future__ import annotations
@@ -13,17 +12,14 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from restante.inbox.arriving import arrive_later
 from restante.inbox.envelope import Options, instant
 from restante.inbox.lifecycle import STATUS_OF, Gate
-from restante.inbox.place import lock_inboxes, place
 from restante.inbox.publication import Arrival
 from restante.inbox.rules import rules
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.events import event_content
-from restante.storage.tables.identity import principal
-from restante.storage.transaction import before_commit
 
-_REPORTS = "restante.tx.reports"
 TYPE = "delivery_report"
 
 
@@ -76,8 +72,7 @@ def report_content(
         options=None,
         payload=payload,
     )
-    session.info.setdefault(_REPORTS, []).append(arrival)
-    before_commit(session, _write)
+    arrive_later(session, arrival)
 
 
 def _envelope(of: dict[str, Any], row: Any, now: datetime) -> dict[str, Any]:
@@ -92,22 +87,3 @@ def _envelope(of: dict[str, Any], row: Any, now: datetime) -> dict[str, Any]:
         "created_at": instant(now),
         "corrects": None,
     }
-
-
-def _write(session: Session) -> None:
-    arrivals: list[Arrival] = session.info.pop(_REPORTS, [])
-    here = set(
-        session.connection()
-        .execute(
-            select(principal.c.principal_id).where(
-                principal.c.principal_id.in_(sorted({a.recipient_id for a in arrivals})),
-                principal.c.status != "removed",
-            )
-        )
-        .scalars()
-    )
-    arrivals = [a for a in arrivals if a.recipient_id in here]
-    if not arrivals:
-        return
-    heads = {r: row.head for r, row in lock_inboxes(session, here).items()}
-    place(session, arrivals, heads, max(a.available_at for a in arrivals))

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from restante.inbox import ending, ordering, reports
 from restante.inbox.by_key import select_by_place
+from restante.inbox.ends import tell_end
 from restante.inbox.lifecycle import FINAL_GATES, PENDING_GATES, Gate
 from restante.inbox.place import lock_inboxes
 from restante.inbox.rules import rules
@@ -126,6 +127,7 @@ def archive(session: Session, recipient_id: bytes) -> int:
     for row in reversed(unsettled):
         ending.leave_key(session, row, keys)
         reports.report(session, row, Gate.EXPIRED, now, reason=REASON)
+        tell_end(session, row, Gate.EXPIRED, reason=REASON)
     moved = [row.sequence_number for row in rows if row.gate in _FINAL or row in unsettled]
     if moved:
         _move(session, recipient_id, moved, {row.sequence_number for row in unsettled}, now)

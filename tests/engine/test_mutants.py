@@ -96,8 +96,8 @@ GUARDS: dict[Callable[..., Any], tuple[Any, ...]] = {
     claim._take: (test_claim,),
     commit.commit_through: (test_commit, test_guards),
     quarantine.redrive: (test_quarantine,),
-    quarantine._lock: (test_quarantine, test_guards),
-    quarantine._in_tenant: (test_quarantine,),
+    quarantine.lock_quarantined: (test_quarantine, test_guards),
+    quarantine.find_quarantined: (test_quarantine,),
     retention.raise_floor: (test_retention, test_guards),
     retention._stops: (test_retention,),
     retention.archive: (test_retention, test_guards, test_ordering_key, test_report),
@@ -121,7 +121,7 @@ ALIKE: dict[tuple[str, str], str] = {
     ("commit_through", "never `names`"): "saves statements",
     ("archive", "never `not below`"): "saves statements",
     ("redrive", "without `key is not None`"): "what waits has a key",
-    ("_lock", "without `row is None`"): "what is in quarantine is never deleted",
+    ("lock_quarantined", "without `row is None`"): "what is in quarantine is never deleted",
 }
 
 

@@ -3,9 +3,19 @@ from __future__ import annotations
 import pytest
 
 from restante.errors import InboxFull, NotFound
+from restante.inbox import failures
 from restante.inbox.lifecycle import Gate
-from restante.inbox.quarantine import LaterSettled, NotQuarantined, discard, redrive
+from restante.inbox.quarantine import (
+    DEDUP_HORIZON,
+    BeyondDedupHorizon,
+    LaterSettled,
+    NotQuarantined,
+    Superseded,
+    discard,
+    redrive,
+)
 from restante.storage.ids import new_id
+from restante.storage.tables.inboxes import inbox
 from tests.engine.snapshot import only_changing, unchanged
 from tests.factories import Mailbox, make_tenant, pass_time
 
@@ -181,3 +191,33 @@ def test_quarantined_events_count_as_pending_again_once_redriven(mail: Mailbox) 
         mail.redrive(event.id)
     with pytest.raises(InboxFull):
         mail.publish()
+
+
+def test_what_its_agent_may_have_forgotten_needs_force(mail: Mailbox) -> None:
+    event = mail.publish().event_id
+    quarantine_head(mail)
+    far = inbox.update().where(inbox.c.recipient_id == mail.id)
+    mail.run(lambda s: s.connection().execute(far.values(head=DEDUP_HORIZON + 2)))
+    with unchanged(mail.database), pytest.raises(BeyondDedupHorizon):
+        mail.redrive(event)
+    mail.redrive(event, force=True)
+    assert mail.gate(event) is Gate.CLAIMABLE
+
+
+def test_what_is_not_yet_beyond_the_horizon_needs_none(mail: Mailbox) -> None:
+    event = mail.publish().event_id
+    quarantine_head(mail)
+    near = inbox.update().where(inbox.c.recipient_id == mail.id)
+    mail.run(lambda s: s.connection().execute(near.values(head=DEDUP_HORIZON + 1)))
+    mail.redrive(event)
+    assert mail.gate(event) is Gate.CLAIMABLE
+
+
+def test_what_another_event_has_superseded_is_not_redriven(mail: Mailbox) -> None:
+    event = mail.publish().event_id
+    quarantine_head(mail)
+    mail.run(lambda s: failures.supersede(s, event, new_id()))
+    for force in (False, True):
+        with unchanged(mail.database), pytest.raises(Superseded):
+            mail.redrive(event, force=force)
+    mail.discard(event)

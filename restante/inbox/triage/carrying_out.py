@@ -27,6 +27,7 @@ TURN = timedelta(seconds=30)
 PASSED_OVER = (
     NotFound,
     quarantine.NotQuarantined,
+    quarantine.Superseded,
     quarantine.LaterSettled,
     quarantine.BeyondDedupHorizon,
 )
