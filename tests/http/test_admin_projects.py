@@ -123,13 +123,10 @@ def test_on_quarantine_is_set_and_goes_for_what_comes_after(world: World, admin:
     assert again.json == changed.json
     project_id = changed.json["project_id"]
     assert audited(world, by=admin) == [("project.update", project_id, "main: on_quarantine hold")]
-    assert admin.call("PATCH", "admin/projects/other", json={"on_quarantine": "skip"}).json == {
-        **again.json,
-        "slug": "other",
-        "on_quarantine": "skip",
-        "project_id": admin.get("admin/projects").json["projects"][1]["project_id"],
-        "created_at": admin.get("admin/projects").json["projects"][1]["created_at"],
-    }
+    assert [p["on_quarantine"] for p in admin.get("admin/projects").json["projects"]] == [
+        "hold",
+        "skip",
+    ]
 
 
 def test_a_project_of_others_is_changed_like_one_that_is_not_there(
