@@ -10,15 +10,18 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from restante.identity.logins import Approved, begin_family
 from restante.identity.scopes import parse_scope
 from restante.identity.tenants import find_tenant
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id
+from restante.storage.tables.identity import token_key
 from restante.storage.transaction import Database
 from tests.acceptance.conftest import upgraded
 from tests.acceptance.stage import call, token_of
@@ -182,3 +185,23 @@ def test_the_old_key_taken_away_too_early_is_said_at_the_start(house: House) -> 
     house.serve_with(NEWER_KEY, SECRET_KEY)
     house.check()
     house.database.engine.dispose()
+
+
+def test_maintenance_rotates_a_key_that_has_grown_old(empty_database_url: str) -> None:
+    database = upgraded(empty_database_url)
+    command = RestanteCommand(empty_database_url)
+    (first,) = command.json("keys", "rotate")["made"]
+    aged = update(token_key).values(created_at=database.run(database_now) - timedelta(days=35))
+    database.run(lambda s: s.connection().execute(aged))
+    database.engine.dispose()
+    command.environment["RESTANTE_KEY_ROTATION_DAYS"] = "40"
+    assert command.json("maintain", "--once")["key_rotation"] == {"made": 0}
+    del command.environment["RESTANTE_KEY_ROTATION_DAYS"]
+    assert command.json("maintain", "--once")["key_rotation"] == {"made": 1}
+    assert command.json("maintain", "--once")["key_rotation"] == {"made": 0}
+    told = command.text("keys", "rotate", f"--emergency={first}")
+    assert told.startswith(f"{first} is removed")
+    refused = command.run("keys", "rotate", "--emergency", "-none", "--json")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "There is no key -none; there are: " in refused.stderr
+    assert command.json("audit", "verify")["entries"] == 3
