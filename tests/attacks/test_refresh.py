@@ -8,11 +8,12 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from restante.storage.clock import database_now
 from restante.storage.tables import metadata
 from restante.storage.tables.identity import principal
-from restante.storage.tables.logins import refresh_token
+from restante.storage.tables.logins import refresh_family, refresh_token
 from tests.attacks.arena import Attacker, Tenant
 from tests.attacks.logins import begin, change_login, log_in, poll, refresh
 from tests.attacks.operators import new_operator
@@ -33,8 +34,8 @@ def bob(acme: Tenant) -> Attacker:
 def later(bob: Attacker, seconds: float) -> None:
     """Let all spent tokens have been spent so much earlier."""
 
-    def move(session: object) -> None:
-        connection = session.connection()  # type: ignore[attr-defined]
+    def move(session: Session) -> None:
+        connection = session.connection()
         for row in connection.execute(select(refresh_token)).all():
             if row.spent_at is not None:
                 earlier = row.spent_at - timedelta(seconds=seconds)
@@ -96,13 +97,11 @@ def test_jo_067_two_uses_at_one_moment(bob: Attacker, pool: ThreadPoolExecutor) 
         assert [answer.status for answer in answers] == [200, 200]
         (token,) = {answer.json["refresh_token"] for answer in answers}
     assert bob.arena.audited("refresh.reuse", bob.id) == []
-    unspent = select(refresh_token.c.token_hash).where(refresh_token.c.spent_at.is_(None))
-    families = bob.arena.run(
-        lambda s: (
-            s.connection().execute(unspent.where(refresh_token.c.parent_hash.is_not(None))).all()
-        )
+    living = select(refresh_token.c.token_hash).join(
+        refresh_family, refresh_family.c.family_id == refresh_token.c.family_id
     )
-    assert families
+    mine = refresh_family.c.principal_id == bob.raw, refresh_token.c.spent_at.is_(None)
+    assert len(bob.arena.run(lambda s: s.connection().execute(living.where(*mine)).all())) == 1
 
 
 def test_jo_068_the_token_of_another_client(bob: Attacker, acme: Tenant) -> None:
