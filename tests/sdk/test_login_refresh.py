@@ -26,10 +26,12 @@ from restante_agent import (
     ServerFailure,
     Unreachable,
 )
+from restante_agent.cli.command_line import inherited
 from restante_agent.login.kept import KeptLogin
 from restante_agent.wire.call import Call
-from restante_agent.wire.login import LOCK_SECONDS, Kept
+from restante_agent.wire.login import LOCK_SECONDS, Kept, Login
 from restante_agent.wire.step import Answer, Request
+from restante_agent.wire.token import ClientCredentials
 from tests.sdk.authorization_server import BASE, Authorization, broken, refusing
 from tests.sdk.conftest import HandClock
 from tests.sdk.fake_answers import AGENT
@@ -299,6 +301,32 @@ def test_a_login_is_of_one_server_and_has_no_secret(family: Family) -> None:
         Client("https://other.example", login=family.handle())
     with pytest.raises(ConfigurationError, match="either a login, or a client_secret"):
         Client(BASE, AGENT, "secret", login=family.handle())
+
+
+def test_a_secret_goes_before_a_login_and_a_login_before_nothing(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("URL", "CLIENT_ID", "CLIENT_SECRET"):
+        monkeypatch.delenv(f"RESTANTE_{name}", raising=False)
+    monkeypatch.setenv("RESTANTE_STATE_DIR", str(family.folder))
+    for kind in (Client, AsyncClient):
+        client = kind.from_environment()
+        assert (client.agent_id, client.core.base_url) == (AGENT, BASE)
+        assert isinstance(client.core.credentials, Login)
+    monkeypatch.setenv("RESTANTE_CLIENT_ID", "agt_other")
+    with pytest.raises(ConfigurationError, match="no login of agt_other here"):
+        Client.from_environment()
+    monkeypatch.setenv("RESTANTE_CLIENT_SECRET", "s")
+    with pytest.raises(ConfigurationError, match="set RESTANTE_URL in"):
+        Client.from_environment()
+    monkeypatch.setenv("RESTANTE_URL", BASE)
+    assert isinstance(Client.from_environment().core.credentials, ClientCredentials)
+
+
+def test_a_commands_environment_has_no_key_of_a_login() -> None:
+    environ = {"RESTANTE_AGENT_KEY": "k", "RESTANTE_CLIENT_SECRET": "s", "PATH": "/bin"}
+    assert inherited(environ, with_secret=False) == {"PATH": "/bin"}
+    assert inherited(environ, with_secret=True) == environ
 
 
 def test_the_async_client_shares_it_too(family: Family) -> None:
