@@ -118,7 +118,7 @@ def _build(app: Flask) -> dict[str, Any]:
                 "client": {
                     "type": "http",
                     "scheme": "basic",
-                    "description": "client_id and client_secret, for /oauth/token only.",
+                    "description": "client_id and client_secret, below /oauth only.",
                 },
             },
         },
