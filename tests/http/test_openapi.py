@@ -23,10 +23,10 @@ from blueprints.problem_reserved import RESERVED
 from blueprints.problem_texts import TEXTS
 from blueprints.problems import KINDS
 from config import Settings
-from tests.http.test_access import PUBLIC
+from tests.http.test_access import OF_OPERATORS, PUBLIC
 from tests.support.serving import SECRET_KEY
 
-PAGES = {
+PAGES = OF_OPERATORS | {
     "/",
     "/api/docs",
     "/problems",
@@ -35,10 +35,9 @@ PAGES = {
     "/api/v1/openapi.json",
     "/sign-in",
     "/sign-in/<secret>",
+    "/sign-in/oidc",
+    "/sign-in/oidc/return",
     "/signed-out",
-    "/sign-out",
-    "/account",
-    "/account/sessions/<session_id>/revoke",
 }
 
 
