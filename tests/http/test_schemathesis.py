@@ -42,6 +42,7 @@ class Served(NamedTuple):
     alice: Caller
     admin: Caller
     spare: Caller
+    administered: Caller
     events: list[str]
 
 
@@ -65,7 +66,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         world.tenant("staff", "main")
         admin = world.service("staff", "admin", list(TenantScope))
         spare = world.service("staff", "spare", [TenantScope.AUDIT_READ])
-        yield Served(world, alice, admin, spare, events)
+        administered = world.agent("staff", "administered", verbs("main"))
+        yield Served(world, alice, admin, spare, administered, events)
     engine.dispose()
 
 
@@ -109,7 +111,9 @@ def test_every_answer_is_documented(served: Served, label: str, mode: Generation
 def steer(case: Any, served: Served, chance: random.Random) -> None:
     """Mostly the own address and events that are there, so that more than 404 is seen; no long waits."""
     if "agent_id" in case.path_parameters and chance.random() < 0.9:
-        case.path_parameters["agent_id"] = served.alice.id
+        administered = case.path.startswith("/api/v1/admin/")
+        agent = served.administered if administered else served.alice
+        case.path_parameters["agent_id"] = agent.id
     if "service_id" in case.path_parameters and chance.random() < 0.8:
         case.path_parameters["service_id"] = served.spare.id
     if "slug" in case.path_parameters and chance.random() < 0.8:
