@@ -129,6 +129,13 @@ TOKEN: dict[str, Any] = {
                 "expires_in": 600,
                 "scope": "agent:main:claim agent:main:read",
             },
+            login={
+                "access_token": "eyJ…",
+                "token_type": "Bearer",
+                "expires_in": 600,
+                "scope": "agent:main:claim agent:main:read",
+                "refresh_token": _REFRESH,
+            },
         ),
         **_errors(
             oauth_error(
@@ -238,6 +245,18 @@ INTROSPECT: dict[str, Any] = {
                 },
             ),
             {"active": False},
+            own={
+                "active": True,
+                "scope": "agent:main:claim agent:main:read",
+                "client_id": examples.AGENT_ID,
+                "sub": examples.AGENT_ID,
+                "iss": "https://inbox.example.com",
+                "aud": "https://inbox.example.com",
+                "jti": "0198c5a1f3de7c51a0b2c4d6e8f01234",
+                "token_type": "Bearer",
+                "iat": 1796027876,
+                "exp": 1796028476,
+            },
         ),
         **_errors(_MALFORMED),
     },

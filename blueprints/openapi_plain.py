@@ -12,15 +12,14 @@ SECONDS = {"type": "integer"}
 
 
 def json_answer(
-    description: str, schema: dict[str, Any], example: Any, *names: str
+    description: str, schema: dict[str, Any], example: Any, *names: str, **more: Any
 ) -> dict[str, Any]:
-    """An answer in JSON with these header fields besides those of every answer."""
+    """An answer in JSON with these header fields besides those of every answer; `more` examples by name."""
+    shown = {name: {"value": value} for name, value in {"answer": example, **more}.items()}
     return {
         "description": description,
         "headers": headers(*names),
-        "content": {
-            "application/json": {"schema": schema, "examples": {"answer": {"value": example}}}
-        },
+        "content": {"application/json": {"schema": schema, "examples": shown}},
     }
 
 
@@ -39,10 +38,8 @@ def oauth_error(
 ) -> dict[str, Any]:
     """A refusal as RFC 6749, section 5.2, writes it; `also`: others of the same status."""
     schema = object_of(error=TEXT, optional={"error_description": TEXT})
-    answer = json_answer(description, schema, {"error": error}, *names)
-    shown = answer["content"]["application/json"]["examples"]
-    shown.update({name: {"value": {"error": name}} for name in also})
-    return answer
+    others = {name: {"error": name} for name in also}
+    return json_answer(description, schema, {"error": error}, *names, **others)
 
 
 FAULTS = {
