@@ -79,7 +79,7 @@ class Stage:
 
     def administrator(self) -> dict[str, Any]:
         """A service that may change the tenant, its agents and its settings."""
-        scopes = ("tenant:agents:read", "tenant:agents:write")
+        scopes = ("tenant:agents:read", "tenant:agents:write", "tenant:grants:write")
         made = self.database.run(
             lambda session: create_service(session, self._tenant.id, name="adm", scopes=scopes)
         )

@@ -17,13 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Executable, delete, update
 
-from restante.storage.ids import Prefix, decode_id
-from restante.storage.tables.identity import credential, granted_scope, principal
 from restante.storage.transaction import Database
 from tests.acceptance.conftest import upgraded
-from tests.acceptance.stage import Stage, token_of
+from tests.acceptance.stage import Stage, call, token_of
 from tests.support.databases import create_empty
 from tests.support.serving import Served
 from tests.support.waiting import wait_until
@@ -51,16 +48,17 @@ class Victim:
     stage: Stage
     agent: dict[str, Any]
     token: str
-
-    @property
-    def id(self) -> bytes:
-        return decode_id(Prefix.AGENT, self.agent["agent_id"]) or b""
+    administrator: str  # his token
 
     def path(self, rest: str) -> str:
         return f"/api/v1/agents/{self.agent['agent_id']}/{rest}"
 
-    def execute(self, statement: Executable) -> None:
-        self.stage.database.run(lambda session: session.connection().execute(statement))
+    def administer(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """What the administrator of the tenant is answered about it, who asks one of the nodes."""
+        url = f"{self.stage.served.url}/api/v1/admin/agents/{self.agent['agent_id']}/{path}"
+        status, told = call(url, self.administrator, body, method=method)
+        assert status == 200, told
+        return told
 
 
 @pytest.fixture(scope="module")
@@ -93,22 +91,21 @@ def nodes(backend: str, worker_folder: Path, worker_name: str) -> Iterator[Nodes
 @pytest.fixture
 def victim(nodes: Nodes) -> Victim:
     stage = Stage(nodes.database, nodes.served[0])
-    return Victim(stage, stage.agent, token_of(nodes.served[0].url, stage.agent))
+    administrator = stage.token(stage.administrator())
+    return Victim(stage, stage.agent, token_of(nodes.served[0].url, stage.agent), administrator)
 
 
 def disable(victim: Victim) -> None:
-    mine = principal.c.principal_id == victim.id
-    victim.execute(update(principal).where(mine).values(status="disabled"))
+    assert victim.administer("POST", "disable")["status"] == "disabled"
 
 
 def withdraw_grants(victim: Victim) -> None:
-    victim.execute(delete(granted_scope).where(granted_scope.c.principal_id == victim.id))
+    assert victim.administer("PUT", "grants", {"grants": []})["grants"] == []
 
 
 def revoke_credential(victim: Victim) -> None:
-    mine = credential.c.principal_id == victim.id
-    revoked = update(credential).where(mine).values(revoked_at=credential.c.created_at)
-    victim.execute(revoked)
+    (only,) = victim.administer("GET", "credentials")["credentials"]
+    assert victim.administer("DELETE", f"credentials/{only['credential_id']}")["revoked_at"]
 
 
 def revoke_token(victim: Victim) -> None:
