@@ -2,18 +2,24 @@
 
 Every agent's memory goes on far beyond what the lost time can have reached, and forgets nothing:
 who asks after a revision of before is told to fetch the state (contract section 8, `db restored`).
+How far goes by the clock, so that one backup restored twice goes on from two places.
 """
 
 from __future__ import annotations
+
+from datetime import datetime, timedelta
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from restante.inbox.restored import LEAP
+from restante.storage.clock import database_now
 from restante.storage.tables.inboxes import inbox
 from restante.storage.tables.memory import agent_memory, memory_entry
 
 BATCH = 50
+WRITES_PER_SECOND = 1_024
+"""More than any agent's memory is, so that the line is never reached; it stays below 2^53."""
 
 
 def restore_memory(session: Session, after: bytes) -> bytes | None:
@@ -23,6 +29,8 @@ def restore_memory(session: Session, after: bytes) -> bytes | None:
     safe: it leaps once more.
     """
     connection = session.connection()
+    seconds = (database_now(session) - datetime(1970, 1, 1)) // timedelta(seconds=1)
+    least = seconds * WRITES_PER_SECOND
     agents = connection.execute(
         select(inbox.c.recipient_id, inbox.c.tenant_id)
         .where(inbox.c.recipient_id > after)
@@ -37,17 +45,19 @@ def restore_memory(session: Session, after: bytes) -> bytes | None:
         ).scalar()
         if at is None:
             row = {"agent_id": agent.recipient_id, "tenant_id": agent.tenant_id}
-            told = {"memory_revision": LEAP, "oldest_revision": LEAP}
+            told = {"memory_revision": least, "oldest_revision": least}
             connection.execute(insert(agent_memory), row | told)
             continue
+        # a clock that was far ahead and is not any more must not lead back
+        leap = least - at if least > at else LEAP
         connection.execute(
             update(agent_memory)
             .where(agent_memory.c.agent_id == agent.recipient_id)
-            .values(memory_revision=at + LEAP, oldest_revision=at + LEAP)
+            .values(memory_revision=at + leap, oldest_revision=at + leap)
         )
         connection.execute(
             update(memory_entry)
             .where(memory_entry.c.agent_id == agent.recipient_id)
-            .values(revision=memory_entry.c.revision + LEAP)
+            .values(revision=memory_entry.c.revision + leap)
         )
     return agents[-1].recipient_id if agents else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select, update
 
 from restante.coordination import changes
 from restante.coordination.restored import restore_memory
@@ -10,6 +11,7 @@ from restante.coordination.tombstones import forget_tombstones, raise_memory_flo
 from restante.errors import CursorGone, InsufficientScope
 from restante.identity.scopes import Verb
 from restante.inbox.restored import LEAP
+from restante.storage.tables.memory import agent_memory
 from tests.engine.remembering import delete, forget, get, keeper, put, since, told
 from tests.factories import Mailbox, Tenant, pass_time, set_rules
 from workers.retention import Retention
@@ -168,15 +170,37 @@ def test_the_maintenance_forgets_for_every_agent(mail: Mailbox, tenant: Tenant) 
 
 def test_after_a_restored_backup_no_version_comes_again(mail: Mailbox, tenant: Tenant) -> None:
     put(mail, "a")
-    kept = put(mail, "b", 2)
+    put(mail, "b", 2)
     never = keeper(tenant)  # in the backup nothing was ever written for it
     restore(mail)
+    at = since(mail).revision
+    assert LEAP < at < 2**53
     for agent, cursors in ((mail, (0, 1, 2, 3)), (never, (0, 1, 5))):
         for cursor in cursors:
             with pytest.raises(CursorGone):
                 since(agent, cursor)
-    assert told(since(mail).entries) == [("a", b"1", 1 + LEAP), ("b", b"2", kept.version + LEAP)]
-    assert put(mail, "c").version == 3 + LEAP
-    assert put(never, "c").version == 1 + LEAP
+    assert told(since(mail).entries) == [("a", b"1", at - 1), ("b", b"2", at)]
+    assert put(mail, "c").version == at + 1
+    assert put(never, "c").version > LEAP
     restore(mail)
-    assert put(mail, "d").version == 4 + 2 * LEAP
+    assert put(mail, "d").version > at + 2
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_one_backup_restored_twice_goes_on_from_two_places(
+    mail: Mailbox, *, restored: bool
+) -> None:
+    put(mail, "a")
+    if restored:  # the backup was made after another restore
+        restore(mail)
+        pass_time(mail.database, 1)
+    rows = mail.run(lambda s: s.connection().execute(select(agent_memory)).mappings().all())
+    restore(mail)
+    first = put(mail, "b").version
+    # the backup again, a second later
+    mail.run(lambda s: s.connection().execute(update(agent_memory).values(dict(rows[0]))))
+    pass_time(mail.database, 1)
+    restore(mail)
+    with pytest.raises(CursorGone):
+        since(mail, first)
+    assert put(mail, "b").version > first + 100
