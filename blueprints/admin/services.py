@@ -8,12 +8,12 @@ from pydantic import Field
 
 from blueprints import examples
 from blueprints.admin.blueprint import ListQuery, admin, administrator, having
-from blueprints.bodies import idempotency_key
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body
+from blueprints.idempotency import refuse_key
 from blueprints.shapes import WireInstant
-from restante.errors import PageTokenInvalid, ValidationFailed
+from restante.errors import PageTokenInvalid
 from restante.identity.grants import MOST_GRANTS, grants_of
 from restante.identity.machine_list import Machine, MachineStatus, list_machines, read_machine
 from restante.identity.machine_status import set_status
@@ -113,10 +113,7 @@ _ROW: dict[str, Any] = {
 ).route(admin, "/services")
 def create_one_service(session: Session, call: Call) -> Reply:
     """A new one."""
-    if idempotency_key(call.request) is not None:
-        raise ValidationFailed.at(
-            "Idempotency-Key", "is not taken here: the answer holds a secret, which is not kept"
-        )
+    refuse_key(call)
     made = enrol_service(session, administrator(call), name=call.body.name, scopes=call.body.scopes)
     service_id = encode_id(Prefix.SERVICE, made.id)
     told = {

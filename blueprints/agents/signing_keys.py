@@ -9,14 +9,14 @@ from typing import Any, Literal
 from blueprints import examples
 from blueprints.access import Access
 from blueprints.agents.blueprint import agents
-from blueprints.bodies import idempotency_key
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body
+from blueprints.idempotency import refuse_key
 from blueprints.origins import origin_of
 from blueprints.shapes import WireInstant
 from extensions import house
-from restante.errors import NotFound, TokenTooOld, TooManyKeys, ValidationFailed
+from restante.errors import NotFound, TokenTooOld, TooManyKeys
 from restante.identity.scopes import Verb
 from restante.identity.signing_keys import live_keys, revoke_key
 from restante.inbox.envelope import instant
@@ -98,10 +98,7 @@ _REGISTERED = {"key_id": examples.KEY_ID, "algorithm": "ed25519", "expires_at": 
 ).route(agents, "/signing-keys")
 def make_signing_key(session: Session, call: Call) -> Reply:
     """Mint or register."""
-    if idempotency_key(call.request) is not None:
-        raise ValidationFailed.at(
-            "Idempotency-Key", "is not taken here: the answer holds a secret, which is not kept"
-        )
+    refuse_key(call)
     now = database_now(session).replace(tzinfo=UTC)
     if int(now.timestamp()) - call.claims.issued_at > TOKEN_SECONDS:
         raise TokenTooOld

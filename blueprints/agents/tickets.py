@@ -6,13 +6,13 @@ from flask import Request
 
 from blueprints.access import own
 from blueprints.agents.blueprint import agents
-from blueprints.bodies import idempotency_key
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body
+from blueprints.idempotency import refuse_key
 from blueprints.principal import authenticate, bearer
 from extensions import house
-from restante.errors import AmbiguousCredentials, Unauthenticated, ValidationFailed
+from restante.errors import AmbiguousCredentials, Unauthenticated
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.identity.subscribe_tickets import TICKET_SECONDS, find_ticket, give_ticket
@@ -58,10 +58,7 @@ class Ticket(Answer):
 ).route(agents, "/subscribe-tickets")
 def make_subscribe_ticket(session: Session, call: Call) -> Reply:
     """A ticket."""
-    if idempotency_key(call.request) is not None:
-        raise ValidationFailed.at(
-            "Idempotency-Key", "is not taken here: the answer holds a secret, which is not kept"
-        )
+    refuse_key(call)
     ticket = give_ticket(session, call.claims)
     return Reply({"ticket": ticket, "expires_in_seconds": TICKET_SECONDS}, 201)
 
