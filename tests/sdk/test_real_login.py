@@ -136,6 +136,9 @@ def test_an_approved_login_serves_every_command_until_it_is_given_back(
     assert (known["by"], known["client_id"], known["key_in"]) == ("login", agent, "file")
     made = machine.json("publish", '{"type": "n"}', "--to", agent, "--project", PROJECT)
     assert made["events"][0]["recipient_id"] == agent
+    more = machine.run("publish", '{"type": "n"}', "--to", agent, "--project", "other")
+    assert more.returncode == 5
+    assert "log in again with all it shall have: --scope agent:other:publish" in more.stderr
     before = path.read_bytes()
     assert machine.json("listen", "--until-empty", "--exec", "cat")["acked"] == 1
     assert machine.json("stats")["head"] == 1

@@ -12,7 +12,7 @@ import click
 
 from restante_agent.cli.exits import leave
 from restante_agent.client import Client
-from restante_agent.errors import ConfigurationError, RestanteError
+from restante_agent.errors import ConfigurationError, InsufficientScope, RestanteError
 from restante_agent.login.finding import find_login
 from restante_agent.login.kept import KeptLogin
 
@@ -49,6 +49,14 @@ class Connection:
     def login(self) -> KeptLogin:
         """The kept login that is meant; ConfigurationError where it is none, or not clear."""
         return find_login(self.url, self.client_id, base=self.state_dir)
+
+    def remedy(self, error: RestanteError) -> str:
+        """What a person can do about it whose login holds too little: it has the scopes it was made with."""
+        if self.has_secret or not isinstance(error, InsufficientScope) or not error.required_scope:
+            return ""
+        return (
+            f"if it is granted, log in again with all it shall have: --scope {error.required_scope}"
+        )
 
     def _secret(self) -> str:
         if self.secret_file is not None:
@@ -99,6 +107,6 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
         try:
             return command(connection, *args, **kwargs)
         except RestanteError as error:
-            leave(error, as_json=connection.as_json)
+            leave(error, as_json=connection.as_json, remedy=connection.remedy(error))
 
     return wrapped

@@ -45,13 +45,15 @@ def code_of(error: RestanteError) -> int:
     return REFUSED
 
 
-def leave(error: RestanteError, *, as_json: bool) -> NoReturn:
+def leave(error: RestanteError, *, as_json: bool, remedy: str = "") -> NoReturn:
     """Say what went wrong, as the one JSON value on stdout if that was asked for, and exit."""
     if as_json:
         print(json.dumps({"error": described(error)}))
     text = str(error)
     if isinstance(error, CursorGone):
         text += f": {error.oldest_cursor} to {error.head} can be read after"
+    if remedy:
+        text += f"; {remedy}"
     print(f"restante-agent: {printable(text)}", file=sys.stderr)
     sys.exit(code_of(error))
 
