@@ -20,6 +20,8 @@ from restante.inbox.rules import PAGE_BYTES, PAGE_EXAMINED
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.memory import agent_memory, memory_entry
 
+LEAST_EXAMINED = 200
+
 
 @dataclass(frozen=True, slots=True)
 class At:
@@ -73,16 +75,18 @@ def page(
     limit: int,
     live: bool = False,
 ) -> Changes:
-    """Entries after a revision, at most `limit`, 4 MiB or 2,000 looked at; `live`: no tombstones.
+    """Entries after a revision, at most `limit` or 4 MiB; `live`: no tombstones.
 
-    What is written meanwhile has a higher revision than all that is looked at here.
+    It looks at twice as many, at least 200 and at most 2,000. What is written meanwhile has a higher
+    revision than all that is looked at here.
     """
     slugs = {project.id: project.slug for project in projects}
     connection = session.connection()
-    rows = connection.execute(_LOOK, {"agent": agent_id, "after": after}).all()
+    most = min(PAGE_EXAMINED, max(LEAST_EXAMINED, 2 * limit))
+    rows = connection.execute(_LOOK, {"agent": agent_id, "after": after, "most": most + 1}).all()
     chosen: list[int] = []
     looked, size = after, 0
-    for row in rows[:PAGE_EXAMINED]:
+    for row in rows[:most]:
         if row.project_id in slugs and not (live and row.deleted_at is not None):
             size += row.value_bytes
             if len(chosen) == limit or (chosen and size > PAGE_BYTES):
@@ -131,7 +135,7 @@ _LOOK = (
         memory_entry.c.agent_id == bindparam("agent"), memory_entry.c.revision > bindparam("after")
     )
     .order_by(memory_entry.c.revision)
-    .limit(PAGE_EXAMINED + 1)
+    .limit(bindparam("most"))
 )
 _ENTRIES: Any = (
     select(

@@ -68,7 +68,6 @@ def test_pages_say_how_far_they_looked(mail: Mailbox) -> None:
 
 def test_a_page_ends_at_what_it_may_look_at(mail: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "PAGE_EXAMINED", 3)
-    monkeypatch.setattr(changes, "_LOOK", changes._LOOK.limit(4))
     for number in range(5):
         put(mail, f"k{number}", project="p" if number < 4 else "q")
     first = since(mail.only("q"))
