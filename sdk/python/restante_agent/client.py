@@ -21,6 +21,7 @@ from restante_agent.wire import inbox_calls, memory_calls, publish_calls, settle
 from restante_agent.wire.bind import blocking
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
+from restante_agent.wire.login import ANSWER_SECONDS, Login
 from restante_agent.wire.retry import RetryPolicy
 from restante_agent.wire.signature import Pen, SigningKey
 from restante_agent.wire.step import Authorize, Exchange, Pause, Reply, Send, Sign
@@ -164,8 +165,12 @@ class Client:
         self.core.shared.tokens.clear()
 
     def close(self) -> None:
-        with self._token_lock:  # what is being kept is kept first
-            self._sender.close()
+        is_login = isinstance(self.core.credentials, Login)
+        # an answer with a login's next token, on its way to another thread, is kept first
+        held = is_login and self._token_lock.acquire(timeout=2 * ANSWER_SECONDS)
+        self._sender.close()
+        if held:
+            self._token_lock.release()
 
     def __enter__(self) -> Self:
         return self
