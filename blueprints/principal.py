@@ -6,6 +6,7 @@ import re
 
 from flask import Request
 
+from blueprints.sent_form import read_form
 from extensions import house
 from restante.errors import AmbiguousCredentials, InsufficientScope, RestanteError, Unauthenticated
 from restante.identity.principal import Principal
@@ -64,7 +65,7 @@ def _is_elsewhere(request: Request) -> bool:
         return True
     if environ.get("CONTENT_TYPE") in (None, "", "application/json"):
         return False
-    return request.mimetype == _FORM and "access_token" in request.form
+    return request.mimetype == _FORM and "access_token" in read_form(request)
 
 
 def challenge(error: RestanteError) -> str:

@@ -14,6 +14,7 @@ from blueprints.console import cookies
 from blueprints.console.pages import away_from_here, see
 from blueprints.console.return_path import SIGN_IN, to_sign_in
 from blueprints.request_ids import request_id
+from blueprints.sent_form import read_form
 from extensions import house
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
@@ -119,7 +120,7 @@ def _is_our_form(asked: Request, cookie: str | None) -> bool:
     if asked.method in ("GET", "HEAD"):
         return True
     asked.max_content_length = MOST_BYTES
-    sent = asked.form.get(CSRF_FIELD, "")
+    sent = read_form(asked).get(CSRF_FIELD, "")
     wanted = cookies.csrf_token(cookie) if cookie else ""
     return (
         _is_same_site(asked)

@@ -9,6 +9,7 @@ from flask import Request, Response, request
 from blueprints.oauth.basic import Basic, read_basic
 from blueprints.oauth.refusals import refusal
 from blueprints.request_ids import request_id
+from blueprints.sent_form import read_form
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.identity.assertions import TYPE, claimed_client
@@ -58,7 +59,7 @@ def fault_of(asked: Request, *required: str) -> str | None:
         return "Parameters belong into the body; this address takes no query."
     if asked.mimetype != _FORM:
         return f"The body must be {_FORM}."
-    if any(len(values) > 1 for _, values in asked.form.lists()):
+    if any(len(values) > 1 for _, values in read_form(asked).lists()):
         return "A parameter is repeated."
     for name in required:
         if not asked.form.get(name):
