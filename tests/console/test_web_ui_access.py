@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from flask import request
 
 from blueprints.access import stated_by
 from blueprints.console import BLUEPRINTS
+from blueprints.problems import problem
 from restante.identity.operators import disable_operator
-from restante.identity.roles import Role, may
+from restante.identity.roles import RightMissing, Role, may
 from restante.identity.sign_in_links import Purpose, make_link
 from tests.console.browsing import (
     SESSION,
@@ -61,6 +65,14 @@ def test_wu_037_pages_keep_to_the_table_of_roles(world: World) -> None:
                 assert "Your role" not in answer.text, (rule.rule, role)
             tried += 1
     assert tried >= 20
+
+
+def test_a_missing_right_is_a_problem_for_programs(world: World) -> None:
+    with world.app.test_request_context("/api/v1/events"):
+        answer = problem(RightMissing(), request)
+    told = json.loads(answer.get_data())
+    assert (answer.status_code, told["type"]) == (403, "/problems/right-missing")
+    assert told["request_id"]
 
 
 def test_wu_038_what_is_not_shown_is_refused_too(world: World) -> None:
