@@ -7,18 +7,24 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from config import PREFIX, Settings, SettingsRefused, load_settings
+from restante.errors import NotFound
+from restante.identity.oidc.metadata import ProviderFailed
+from restante.identity.oidc.provider import Provider
+from restante.identity.tenants import find_tenant
 from restante.storage import incarnation, schema
 from restante.storage.clock import database_now
 from restante.storage.engine import make_engine
 from restante.storage.finding import Finding, Level
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
+from workers.egress import make_egress
 
 CLOCK_SECONDS = 5.0
 # an agent's own, and those of the tests
@@ -76,6 +82,7 @@ class Examination:
             incarnation.check_seen(settings.instance, settings.database_url, present)
         except incarnation.DatabaseOlderThanSeen as error:
             self.findings.append(_refused("incarnation", error.detail))
+        self.findings += identity_provider(settings, database)
 
 
 def unknown_settings(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -100,6 +107,31 @@ def clocks(database: Database) -> Iterator[Finding]:
             f"The database's clock differs from this machine's by {difference:+.0f} s. Restante goes by "
             "the database's; signed requests of agents with a right clock would be refused. Run NTP on both.",
         )
+
+
+def identity_provider(settings: Settings, database: Database) -> Iterator[Finding]:
+    """Whether it can be asked and is the one configured, and whether the tenants of groups are there.
+
+    None refuses to serve: while the provider is down, links let in.
+    """
+    if (configured := settings.oidc) is None:
+        return
+    try:
+        Provider(configured, make_egress(settings)).check()
+    except ProviderFailed as error:
+        yield Finding(
+            Level.WARNING,
+            "identity_provider",
+            f"RESTANTE_OIDC_ISSUER does not do, so nobody can sign in through it: {error.note}.",
+        )
+    for name in configured.tenants:
+        try:
+            database.run(partial(find_tenant, text=name))
+        except NotFound as error:
+            sentence = (
+                f"RESTANTE_OIDC_GROUPS gives a role in a tenant that is not there. {error.detail}"
+            )
+            yield Finding(Level.WARNING, "identity_provider", sentence)
 
 
 def _refused(subject: str, sentence: str) -> Finding:

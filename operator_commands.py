@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from command_line import as_json, by_command, database, refusing, say
 from config import load_settings
-from restante.identity.operators import Operator, find_operator, invite
+from restante.identity.operators import Operator, find_operator, invite, unbind_operator
 from restante.identity.roles import Role
 from restante.identity.sign_in_links import Purpose, make_link
 from restante.identity.tenants import find_tenant
@@ -54,6 +54,25 @@ def operator_link(tenant: str | None, email: str, *, as_json: bool) -> None:
         return found, make_link(session, found, Purpose.SIGN_IN, by=by_command())
 
     _say_link(work, as_json=as_json)
+
+
+@operator.command("unbind")
+@_TENANT
+@_EMAIL
+@as_json
+@refusing
+def operator_unbind(tenant: str | None, email: str, *, as_json: bool) -> None:
+    """Let the next person whose verified address this is at the identity provider be the operator."""
+
+    def work(session: Session) -> Operator:
+        found = find_operator(session, email, _named(session, tenant))
+        unbind_operator(session, found, by=by_command())
+        return found
+
+    with database() as house:
+        who = house.run(work)
+    text = f"operator_id: {who.public_id}\n(His sessions have ended.)"
+    say({"operator_id": who.public_id}, text, as_json=as_json)
 
 
 def _named(session: Session, tenant: str | None) -> bytes | None:

@@ -79,6 +79,7 @@ def test_no_blueprint_opens_a_unit_of_work_within_another() -> None:
     opens = (
         *(".database.run", ".authority.claims", ".authority.principal", ".authority.now"),
         *(".signers.find", "authenticate", "check_signature", "check_unsigned"),
+        *("entrance.leave", "entrance.arrive"),
     )
     wrong = [
         f"{name(path)}:{line} {called}"

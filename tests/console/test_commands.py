@@ -11,6 +11,7 @@ from restante.identity.operators import Operator
 from restante.identity.sign_in_links import take_link
 from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
+from tests.console.rogue_provider import RogueProvider
 from tests.support.serving import RestanteCommand
 
 
@@ -60,3 +61,31 @@ def test_what_is_refused_is_a_sentence(command: RestanteCommand) -> None:
         assert (done.returncode, done.stdout) == (1, ""), words
         assert expected in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_unbinding_and_what_doctor_says_of_a_provider(
+    command: RestanteCommand, tmp_path: Path
+) -> None:
+    invited(command, "--tenant", "acme", "--role", "operator")
+    assert command.json("operator", "unbind", "--email", "ops@example.com")["operator_id"]
+    assert "no operator" in command.run("operator", "unbind", "--email", "x@example.com").stderr
+    provider = RogueProvider()
+    try:
+        command.environment |= {
+            "RESTANTE_OIDC_ISSUER": provider.issuer,
+            "RESTANTE_OIDC_CLIENT_ID": "restante",
+            "RESTANTE_OIDC_CLIENT_SECRET": "not-to-be-shown",
+            "RESTANTE_OIDC_GROUPS_CLAIM": "groups",
+            "RESTANTE_OIDC_GROUPS": '{"a": ["acme:operator", "nowhere:operator"]}',
+        }
+        told = command.run("doctor").stdout
+        assert "RESTANTE_OIDC_ISSUER does not do" not in told
+        assert "'nowhere'" in told
+        assert "'acme'" not in told
+        provider.discovery["issuer"] = "https://evil.example"
+        done = command.run("doctor")
+        assert "calls itself 'https://evil.example'" in done.stdout
+        assert "not-to-be-shown" not in done.stdout + done.stderr
+        assert done.returncode == 0, "links still let in, so it serves"
+    finally:
+        provider.close()

@@ -9,12 +9,10 @@ from tests.docs.pages import ROOT
 
 TEXT = (ROOT / "docs" / "operations.md").read_text()
 SAID = dict(re.findall(rf"^\| `{PREFIX}([A-Z_]+)` \| ([^|]*?) ?\|", TEXT, re.MULTILINE))
-# named together, below the table
-LATER = {name for name in Settings.model_fields if name.startswith("oidc_")}
 
 
 def test_every_setting_is_named() -> None:
-    assert {name.lower() for name in SAID} == Settings.model_fields.keys() - LATER
+    assert {name.lower() for name in SAID} == Settings.model_fields.keys()
 
 
 def test_defaults_are_those_of_the_code() -> None:

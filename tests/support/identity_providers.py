@@ -49,7 +49,7 @@ def start_npm_provider(redirect_uri: str, log: Path) -> RunningProvider:
     if node is None:
         raise Unavailable("oidc-provider needs node, which is not on this machine")
     folder, port = _package(), free_port()
-    words = [node, HERE / "provider.mjs", str(port), redirect_uri]
+    words: list[str | Path] = [node, HERE / "provider.mjs", str(port), redirect_uri]
     return _started(words, port, log, cwd=folder)
 
 

@@ -49,6 +49,12 @@ class Configuration:
         """To be registered at the provider, exactly so."""
         return f"{self.public_url}{RETURN_PATH}"
 
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """Those that groups give a role in, by id or name."""
+        listed = self.groups.places.values() if self.groups else ()
+        return tuple(sorted({one.tenant for places in listed for one in places if one.tenant}))
+
 
 def configured(
     *,

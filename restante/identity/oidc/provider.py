@@ -74,6 +74,12 @@ class Provider:
         """The same without asking, if it is known."""
         return self._metadata.held
 
+    def check(self) -> None:
+        """Ask for what every sign-in needs of it; ProviderFailed."""
+        self.metadata()
+        if not self._keys.get(KEPT_SECONDS):
+            raise ProviderFailed(Cause.UNFIT, "it publishes no key")
+
     def redeem(self, code: str, verifier: str) -> Tokens:
         """Exchange a code (Core, section 3.1.3; RFC 7636). ProviderFailed, or TokenRefused: no good code."""
         own, metadata = self.configuration, self.metadata()
