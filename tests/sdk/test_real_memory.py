@@ -254,3 +254,23 @@ def test_of_another_epoch_a_view_keeps_nothing() -> None:
     view.replace(state(6, entry("k", 6, 2), epoch="f"))
     assert view.values("p") == {"k": 2}
     assert view.revision == 6
+
+
+def test_memory_by_hand(server: Server, tmp_path: Path) -> None:
+    agent = server.agent(*ALL)
+
+    def run(*words: str, stdin: str = "") -> tuple[int, str, str]:
+        ended = agent.run("memory", *words, state=tmp_path, stdin=stdin)
+        return ended.returncode, ended.stdout.strip(), ended.stderr
+
+    here = ("--project", PROJECT)
+    assert run("put", "a/b", '{"n": 1}', *here)[:2] == (0, "a/b is at version 1")
+    assert run("put", "c", *here, stdin='"text"')[0] == 0
+    assert run("get", "a/b", *here)[:2] == (0, '{"n":1}')
+    assert run("put", "c", "2", "--if-version", "1", *here)[0] == 3
+    code, _, told = run("put", "c", "text", *here)
+    assert (code, "needs its quotes" in told) == (2, True)
+    listed = run("ls")[1].splitlines()
+    assert [line.split()[1] for line in listed[1:]] == ["a/b", "c"]
+    assert run("rm", "c", *here)[:2] == (0, "c is gone since version 3")
+    assert len(run("ls", "--project", PROJECT, "--json")[1].split('"project"')) == 2

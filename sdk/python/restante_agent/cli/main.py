@@ -11,6 +11,7 @@ from restante_agent.cli.exits import EPILOG
 from restante_agent.cli.listen import listen
 from restante_agent.cli.login import login
 from restante_agent.cli.logout import logout
+from restante_agent.cli.memory import memory
 from restante_agent.cli.publish import publish
 from restante_agent.cli.settle import ack, reject, release, renew
 from restante_agent.cli.stats import stats
@@ -45,6 +46,7 @@ COMMANDS = (
     renew,
     tail,
     stats,
+    memory,
 )
 for command in COMMANDS:
     main.add_command(command)

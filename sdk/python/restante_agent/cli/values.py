@@ -23,6 +23,14 @@ def json_object(value: str) -> dict[str, Any]:
     return members
 
 
+def json_value(value: str) -> Any:
+    """Any JSON: the text itself, ``-`` for stdin, or ``@file``."""
+    try:
+        return jsontext.loads(_text(value))
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(f"{error}; a text needs its quotes: '\"text\"'") from error
+
+
 def instant(value: str) -> datetime:
     """An RFC 3339 instant with an offset."""
     try:
