@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ import pytest
 from restante_agent import ConfigurationError
 from restante_agent.login.finding import find_login
 from restante_agent.login.kept import KeptLogin
-from restante_agent.login.keychain import Keychain, KeychainRefused, system_keychain
+from restante_agent.login.keychain import Keychain, KeychainRefused
 from restante_agent.login.sealing import Place
 from restante_agent.wire.login import Kept
 from tests.sdk.fake_answers import AGENT
@@ -240,35 +238,6 @@ def test_a_keychain_that_does_not_work_is_not_used(tmp_path: Path, broken: str) 
     assert login.place() is Place.FILE
     assert "memory of the test" in named
     assert "hunter2" not in named
-
-
-def keyring_of(backend: object) -> ModuleType:
-    module = ModuleType("keyring")
-    module.get_keyring = lambda: backend  # type: ignore[attr-defined]  # a module of the test's own
-    return module
-
-
-@pytest.mark.parametrize("chosen", [Memory(), Chain(Fail(), Memory())])
-def test_a_store_that_keeps_secrets_secret_is_a_keychain(
-    monkeypatch: pytest.MonkeyPatch, chosen: object
-) -> None:
-    monkeypatch.setitem(sys.modules, "keyring", keyring_of(chosen))
-    assert system_keychain().name == "memory of the test"
-
-
-@pytest.mark.parametrize("chosen", [PlaintextKeyring(), Fail(), Chain(PlaintextKeyring(), Fail())])
-def test_a_store_that_anybody_can_read_is_none(
-    monkeypatch: pytest.MonkeyPatch, chosen: object
-) -> None:
-    monkeypatch.setitem(sys.modules, "keyring", keyring_of(chosen))
-    with pytest.raises(KeychainRefused, match="no store of secrets"):
-        system_keychain()
-
-
-def test_without_the_package_there_is_no_keychain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keyring", None)
-    with pytest.raises(KeychainRefused, match=r"restante-agent\[keyring\]"):
-        system_keychain()
 
 
 def test_one_object_at_a_time_has_the_lock(tmp_path: Path) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import anyio
 import httpx2
@@ -27,55 +23,12 @@ from restante_agent import (
     Unreachable,
 )
 from restante_agent.cli.command_line import inherited
-from restante_agent.login.kept import KeptLogin
-from restante_agent.wire.call import Call
-from restante_agent.wire.login import LOCK_SECONDS, Kept, Login
-from restante_agent.wire.step import Answer, Request
+from restante_agent.wire.login import LOCK_SECONDS, Login
 from restante_agent.wire.token import ClientCredentials
-from tests.sdk.authorization_server import BASE, Authorization, broken, refusing
+from tests.sdk.authorization_server import BASE, broken, refusing
 from tests.sdk.conftest import HandClock
 from tests.sdk.fake_answers import AGENT
-from tests.sdk.test_kept_login import none
-
-
-def bearer(answer: Answer) -> str:
-    return str(json.loads(answer.content)["authorization"]).removeprefix("Bearer ")
-
-
-WHICH = Call(Request(method="GET", path="/which"), bearer)
-
-
-class Family:
-    """One kept login, and the clients that share it: each with a handle of its own on the file."""
-
-    def __init__(self, clock: HandClock, folder: Path) -> None:
-        self.clock, self.folder = clock, folder
-        self.server = Authorization(clock.monotonic)
-        self.begin()
-
-    def begin(self) -> None:
-        self.handle().begin(Kept(self.server.new_refresh_token(), AGENT))
-
-    def handle(self) -> KeptLogin:
-        return KeptLogin(BASE, AGENT, base=self.folder, environ={}, keychain=none)
-
-    @property
-    def kept(self) -> Kept:
-        found = self.handle().read()
-        assert found
-        return found
-
-    def options(self, **others: Any) -> dict[str, Any]:
-        clocks = {"monotonic": self.clock.monotonic, "wall": self.clock.monotonic}
-        return {"login": self.handle(), "random": Random(7), **clocks, **others}
-
-    def client(self, **others: Any) -> Client:
-        made = {"sleep": self.clock.sleep, "transport": self.server.transport(), **others}
-        return Client(BASE, **self.options(**made))
-
-    @property
-    def refreshes(self) -> int:
-        return len(self.server.asked)
+from tests.sdk.login_family import WHICH, Family
 
 
 @pytest.fixture
@@ -253,47 +206,6 @@ def test_no_token_is_told_in_errors_and_logs(
     for secret in ("rstr_", token):
         for text in (caplog.text, repr(lost.value), str(ended.value), repr(client.core)):
             assert secret not in text
-
-
-def test_a_cancelled_task_keeps_what_it_was_given(family: Family) -> None:
-    """The server has spent the token when the task is cancelled: its child must not be lost."""
-    scopes: list[anyio.CancelScope] = []
-
-    async def slow(request: httpx2.Request) -> httpx2.Response:
-        if request.url.path == "/oauth/token":
-            scopes[0].cancel()
-        await anyio.lowlevel.checkpoint()
-        return family.server.answer(request)
-
-    async def main() -> None:
-        options = family.options(transport=httpx2.MockTransport(slow))
-        async with AsyncClient(BASE, **options) as client:
-            with anyio.CancelScope() as scope:
-                scopes.append(scope)
-                await client.perform(WHICH)
-
-    anyio.run(main)
-    assert scopes[0].cancelled_caught
-    assert family.kept.refresh_token == "rstr_2"
-    handle = family.handle()
-    assert handle.try_lock()
-    handle.unlock()
-
-
-def test_an_interrupt_keeps_what_was_given(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C comes while the answer is on its way; it is kept before the interrupt is passed on."""
-
-    def interrupted(future: Future[Any], timeout: float | None = None) -> Any:
-        raise KeyboardInterrupt
-
-    client = family.client()
-    with monkeypatch.context() as patch:
-        patch.setattr(Future, "result", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            client.perform(WHICH)
-    assert family.kept.refresh_token == "rstr_2"
-    assert client.perform(WHICH)
-    assert family.refreshes == 1
 
 
 def test_a_login_is_of_one_server_and_has_no_secret(family: Family) -> None:
