@@ -9,11 +9,13 @@ from pydantic_core import PydanticCustomError
 
 from blueprints.fields import Body, Generation, IdText, LeaseSeconds, RawObject, Reason, Seconds
 from blueprints.raw_json import Raw
+from restante.errors import ValidationFailed
 from restante.inbox.failures import Failure, Outcome
 from restante.inbox.orders import Ack, Reject, Release, Renew
 
 RESULT_BYTES = 8 * 1024
 PROGRESS_BYTES = 4 * 1024
+MOST_ORDERS = 1000
 
 
 def _at_most(limit: int) -> AfterValidator:
@@ -128,3 +130,20 @@ class NamedRenew(RenewBody):
     """A renewal of the event named."""
 
     event_id: IdText
+
+
+def check_orders(body: Body, *verbs: str) -> None:
+    """ValidationFailed where the orders of a body name an event twice, or too many."""
+    seen: set[str] = set()
+    for verb in verbs:
+        for index, order in enumerate(getattr(body, verb) or ()):
+            if order.event_id in seen:
+                raise ValidationFailed.at(
+                    f"/{verb}/{index}/event_id",
+                    "is named twice in this call: settle an event once",
+                )
+            seen.add(order.event_id)
+    if len(seen) > MOST_ORDERS:
+        raise ValidationFailed.at(
+            "", f"names more than {MOST_ORDERS} events: settle them in several calls"
+        )

@@ -10,6 +10,7 @@ from blueprints import examples
 from blueprints.access import own
 from blueprints.agents.blueprint import agents
 from blueprints.agents.orders import (
+    MOST_ORDERS,
     AckBody,
     NamedAck,
     NamedReject,
@@ -18,21 +19,20 @@ from blueprints.agents.orders import (
     RejectBody,
     ReleaseBody,
     RenewBody,
+    check_orders,
 )
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body
 from blueprints.problems import members_of
 from blueprints.shapes import Problem, Status, WireInstant
-from restante.errors import NotFound, RestanteError, StaleClaim, ValidationFailed
+from restante.errors import NotFound, RestanteError, StaleClaim
 from restante.identity.scopes import Verb
 from restante.inbox.orders import Order
 from restante.inbox.settle import settle_many, settle_one
 from restante.storage.combine import Kind, Sharing
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
-
-MOST_ORDERS = 1000
 
 
 class Acked(Answer):
@@ -61,23 +61,6 @@ class Renewed(Answer):
     lease_remaining_ms: int
     cancel_requested: bool
     deadline_passed: bool
-
-
-def check_orders(body: Body, *verbs: str) -> None:
-    """ValidationFailed where the orders of a body name an event twice, or too many."""
-    seen: set[str] = set()
-    for verb in verbs:
-        for index, order in enumerate(getattr(body, verb) or ()):
-            if order.event_id in seen:
-                raise ValidationFailed.at(
-                    f"/{verb}/{index}/event_id",
-                    "is named twice in this call: settle an event once",
-                )
-            seen.add(order.event_id)
-    if len(seen) > MOST_ORDERS:
-        raise ValidationFailed.at(
-            "", f"names more than {MOST_ORDERS} events: settle them in several calls"
-        )
 
 
 class SettleBody(Body):

@@ -16,8 +16,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from blueprints.agents.memory import Value
-from blueprints.agents.orders import NamedAck, NamedReject, NamedRelease
-from blueprints.agents.settle import check_orders
+from blueprints.agents.orders import NamedAck, NamedReject, NamedRelease, check_orders
 from blueprints.bodies import RAW, traceparent
 from blueprints.calls import Call
 from blueprints.fields import BIGGEST, Body, Slug, integral
