@@ -68,6 +68,9 @@ def test_what_the_groups_say_holds_from_the_next_sign_in_on(
     refused = out.sign_in(groups=[])
     assert (refused.status_code, "in no group" in refused.text) == (403, True)
     assert not changed.is_in(), "who is in no group any more has no session either"
+    tenant_id = world.tenants["acme"]
+    newest = world.house.database.run(lambda s: list_entries(s, tenant_id, limit=1)).entries[0]
+    assert newest.action == "session.revoke"
 
 
 def test_who_has_left_a_tenants_group_does_not_change_to_it(

@@ -11,7 +11,9 @@ import logging
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from restante.audit.entries import Origin
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import Entry, Origin
 from restante.errors import NotFound
 from restante.identity.oidc.configuration import Groups
 from restante.identity.oidc.people import (
@@ -39,7 +41,7 @@ def grouped_operators(
     bound = operators_bound_to(session, person.key)
     for one in bound:
         if one.tenant_id not in roles:
-            _shut_out(session, one)
+            _shut_out(session, one, by)
     if not roles:
         return Stranger.NO_GROUP
     there = {one.tenant_id: one for one in bound}
@@ -54,10 +56,16 @@ def grouped_operators(
     return sorted(found, key=lambda one: one.id) or why
 
 
-def _shut_out(session: Session, who: Operator) -> None:
+def _shut_out(session: Session, who: Operator, by: Origin) -> None:
     """What he was let in to ends, and no other session of the person changes to him."""
     connection = session.connection()
-    connection.execute(delete(operator_session).where(operator_session.c.operator_id == who.id))
+    ended = connection.execute(
+        delete(operator_session).where(operator_session.c.operator_id == who.id)
+    )
+    if ended.rowcount:
+        reason = "in no group that has a role here any more"
+        entry = Entry(who.tenant_id, by, Action.SESSION_REVOKE, who.public_id, reason=reason)
+        record(session, entry)
     connection.execute(
         update(operator).where(operator.c.operator_id == who.id).values(signed_in_at=None)
     )
