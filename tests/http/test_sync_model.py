@@ -7,10 +7,8 @@ put back for a restored backup. Retention is a minute here. HYPOTHESIS_PROFILE=t
 from __future__ import annotations
 
 import gzip
-import sqlite3
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +26,13 @@ from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.memory import memory_entry
 from restante_agent.client import Client
 from restante_agent.errors import ApiError, CursorGone, RestanteError
-from restante_agent.memory_view import MemoryView
 from restante_agent.model.memory import MemoryEntry, MemoryWrite
-from restante_agent.problem import error_of
 from restante_agent.runtime.record import Position
 from restante_agent.runtime.state_sync import catching_up, whole_state
 from restante_agent.wire import inbox_calls, memory_calls, turn_calls
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
-from restante_agent.wire.step import Answer
+from tests.http.carrying import Process, carry, copy, play
 from tests.http.world import Caller, World, open_world, verbs
 from tests.support.databases import empty_tables
 from workers.retention import Retention
@@ -45,17 +41,6 @@ MINUTE = 60.0
 KEYS = st.sampled_from(["a", "b", "c", "d/e", "é"])
 VALUES = st.sampled_from([0, None, "x", [1], {"n": 1}])
 WHO = st.integers(0, 2)
-
-
-@dataclass
-class Process:
-    """One of the agent's, with what it keeps."""
-
-    view: MemoryView = field(default_factory=MemoryView)
-    position: Position | None = None
-    # a sync that is under way, and what it asks next
-    syncing: Generator[Call[Any], Any, Any] | None = None
-    asks: Call[Any] | None = None
 
 
 class Agent(RuleBasedStateMachine):
@@ -87,35 +72,10 @@ class Agent(RuleBasedStateMachine):
     def ask(
         self, call: Call[Any], caller: Caller | None = None, *, limit: int | None = None
     ) -> Any:
-        """Carry a call to the application; its answer, or its refusal raised."""
-        request, by = call.request, caller or self.agent
-        query = dict(request.query)
-        if limit is not None and request.path.endswith(("/state", "/memory")):
-            query["limit"] = str(limit)
-        found = by.call(
-            request.method,
-            request.path,
-            query_string=query,
-            json=request.body,
-            headers=dict(request.headers),
-        )
-        headers = {name.lower(): value for name, value in found.headers.items()}
-        if found.status_code >= 400:
-            raise error_of(found.status_code, headers, found.data)
-        return call.read(Answer(status=found.status_code, headers=headers, content=found.data))
+        return carry(call, caller or self.agent, limit=limit)
 
     def play(self, script: Generator[Call[Any], Any, Any], *, limit: int | None = None) -> Any:
-        try:
-            call = next(script)
-            while True:
-                try:
-                    answer = self.ask(call, limit=limit)
-                except RestanteError as error:
-                    call = script.throw(error)
-                else:
-                    call = script.send(answer)
-        except StopIteration as end:
-            return end.value
+        return play(script, self.agent, limit=limit)
 
     def written(self, entry: MemoryEntry) -> None:
         """No version comes a second time, not from a time that is lost either."""
@@ -295,14 +255,6 @@ class Agent(RuleBasedStateMachine):
 
 
 _SCRIBES = ("tenant:memory:write", "tenant:events:publish")
-
-
-def copy(source: Path, target: Path) -> None:
-    """One SQLite file as it is now, over another."""
-    with sqlite3.connect(source) as one, sqlite3.connect(target) as other:
-        one.backup(other)
-    one.close()
-    other.close()
 
 
 @pytest.mark.timeout(900)
