@@ -225,3 +225,32 @@ def test_the_trace_of_a_claim_goes_to_the_timeline(
             "consumer": "c",
             "reason": trace,
         }
+
+
+def test_a_turn_its_memory_and_the_state(world: World, alice: Caller, bob: Caller) -> None:
+    bob.publish(alice)
+    (event,) = alice.claim()
+    value = '{ "n" : 1.50, "text": "\\u00e4ä" }'
+    body = (
+        f'{{"ack":{{"event_id":"{event["event_id"]}","claim_generation":1}},'
+        f'"memory":[{{"project":"main","key":"ä/b","value":{value}}}],'
+        f'"publish":[{{"recipients":["{bob.id}"],"project":"main","payload":{{"type":"t"}}}}]}}'
+    )
+    sent = {"data": body, "content_type": "application/json", "headers": {"Idempotency-Key": "t"}}
+    first, again = (alice.post("A/inbox/turn", **sent) for _ in range(2))
+    assert (first.status_code, again.json) == (200, first.json)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert bob.get("A/inbox/stats").json["head"] == 1
+    read = alice.get("A/memory/main/ä/b")
+    assert f'"value":{value}' in read.text
+    written = bob.call(
+        "PATCH", f"agents/{alice.id}/memory/main/ä/b", json={"merge": {"n": None, "m": 2}}
+    )
+    assert (written.json["version"], written.json["value"]) == (2, {"text": "ää", "m": 2})
+    assert alice.get("A/inbox").json["events"][-1]["type"] == "memory_update"
+    stale = alice.call("DELETE", "A/memory/main/ä/b", headers={"If-Match": read.headers["ETag"]})
+    assert (stale.status_code, stale.json["current_version"]) == (412, 2)
+    state = alice.get("A/state").json
+    assert (state["cursor"], state["memory_revision"], state["claimable"]) == (2, 2, 1)
+    assert [(e["key"], e["version"]) for e in state["memory"]] == [("ä/b", 2)]
+    assert alice.get("A/memory?after_revision=1").json["entries"] == state["memory"]
