@@ -13,6 +13,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Engine
 
 from config import Settings
+from restante.coordination.rerouting import on_end
 from restante.identity.authority import Authority
 from restante.identity.browser_origins import AllowedOrigins
 from restante.identity.devices import USER_CODES
@@ -22,11 +23,13 @@ from restante.identity.logins import RefreshTokens
 from restante.identity.oidc.entrance import Entrance
 from restante.identity.oidc.provider import Provider
 from restante.identity.rates import Rates
+from restante.identity.request_refusals import Refusals
 from restante.identity.sealing import derive
 from restante.identity.signing_keys import SigningKeys
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
 from restante.identity.user_codes import UserCodes
+from restante.inbox.ends import ON_END
 from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.known_recipients import KNOWN, Known
 from restante.inbox.page_token import PAGE_TOKEN_KEYS
@@ -71,6 +74,7 @@ class House:
     signers: KnownSigners
     origins: AllowedOrigins
     rates: Rates
+    refusals: Refusals
     hub: Hub
     streams: Streams[Claims]
     notes: Notes
@@ -95,6 +99,7 @@ def install(app: Flask, settings: Settings) -> House:
         HELD: InFlight(),
         KNOWN: Known(),
         ON_RING: hub.ring_many,
+        ON_END: on_end,
         ON_OBSERVED: metrics.observe,
     }
     with app.app_context():
@@ -111,6 +116,7 @@ def install(app: Flask, settings: Settings) -> House:
         signers=KnownSigners(database, signing_keys),
         origins=AllowedOrigins(database),
         rates=Rates(settings.rate_limit_per_second),
+        refusals=Refusals(database),
         hub=hub,
         streams=Streams(
             hub, limit=settings.max_streams, heartbeat_seconds=settings.heartbeat_seconds

@@ -171,6 +171,9 @@ _NAMED = {
     "key": ("The key, percent-encoded; a slash may stand as it is.", "repositories/acme"),
     "slug": ("The project.", "main"),
     "credential_id": ("The credential.", KEY_ID),
+    "room_id": ("The room.", "room_0198c5a1f3f17e3692a4b6c8dae1f357"),
+    "assignment_id": ("The assignment.", "asg_0198c5a1f3f37c5184a2b6c8dae1f358"),
+    "job_id": ("The job.", "job_0198c5b27c3d7e408f1a2b3c4d5e6f71"),
     "service_id": ("The service.", "svc_0198c5a1f3e47a1392a4b6c8dae1f356"),
 }
 

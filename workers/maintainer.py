@@ -11,7 +11,9 @@ from types import FrameType
 
 from config import Settings
 from extensions import key_schedule, rules_of
+from restante.coordination.rerouting import on_end
 from restante.identity.key_rotation import KEY_SCHEDULE
+from restante.inbox.ends import ON_END
 from restante.inbox.rules import RULES
 from restante.observations import ON_OBSERVED
 from restante.signals.neighbours import Neighbours
@@ -41,6 +43,7 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
             RULES: rules_of(settings),
             KEY_SCHEDULE: key_schedule(settings),
             ON_RING: neighbours.ring_many,
+            ON_END: on_end,
             ON_OBSERVED: metrics.observe,
         },
     )

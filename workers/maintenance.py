@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from restante.storage.transaction import Database
+from workers.assignments import Assignments
 from workers.key_rotation import KeyRotation
 from workers.pruner import Pruner
 from workers.retention import Retention
@@ -31,6 +32,7 @@ def maintenance_services(database: Database) -> list[Service]:
         Sampler(database),
         KeyRotation(database),
         Triage(database),
+        Assignments(database),
     ]
 
 

@@ -107,6 +107,9 @@ class EventDetail(Event):
     result: dict[str, Any] | None
     last_error: LastError | None
     failure_signature: str | None = Field(description="The same for failures of one kind.")
+    superseded_by: str | None = Field(
+        description="The event in which the work of this quarantined one went on."
+    )
     timeline: list[Departure]
 
 
@@ -251,6 +254,7 @@ def read_stats(session: Session, call: Call) -> Reply:
             "result": None,
             "last_error": None,
             "failure_signature": None,
+            "superseded_by": None,
             "timeline": [
                 {
                     "at": examples.CREATED_AT,

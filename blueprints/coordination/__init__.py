@@ -1,6 +1,6 @@
 """What agents do together (contract 6.2)."""
 
-from blueprints.coordination import posts, rooms
+from blueprints.coordination import assignments, posts, rooms
 from blueprints.coordination.blueprint import coordination
 
-__all__ = ["coordination", "posts", "rooms"]
+__all__ = ["assignments", "coordination", "posts", "rooms"]

@@ -194,8 +194,10 @@ def read_room(session: Session, call: Call) -> Reply:
 ).route(coordination, "/rooms/<room_id>/members/<agent_id>")
 def add_member(session: Session, call: Call) -> Reply:
     """In."""
+    # whether there is such a room comes first: who does not see it learns nothing of agents
+    within = rooms.find_room(session, call.principal, room_of(call), Verb.PUBLISH)
     agent_id = agent_named(call.path["agent_id"])
-    found = rooms.add_member(session, call.principal, room_of(call), agent_id)
+    found = rooms.add_member(session, call.principal, within.id, agent_id)
     return Reply(shown_room(session, found))
 
 

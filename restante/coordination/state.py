@@ -12,12 +12,15 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from restante.coordination.assignments import open_assignments
 from restante.coordination.changes import memory_at, page
 from restante.coordination.entries import Entry
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox import page_token
 from restante.inbox.browse import seen
+from restante.inbox.envelope import instant
+from restante.storage.ids import Prefix, encode_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ def read_state(session: Session, agent: Principal, *, limit: int, token: str | N
         claimable = 0 if first.paused else first.claimable()
         revision = memory_at(session, agent.id).revision
         place = [first.head, first.epoch.hex(), revision, claimable, 0]
-        assignments = open_assignments()
+        assignments = _open(session, agent)
     cursor, epoch, revision, claimable, after = place
     found = page(
         session,
@@ -68,6 +71,16 @@ def read_state(session: Session, agent: Principal, *, limit: int, token: str | N
     )
 
 
-def open_assignments() -> list[dict[str, Any]]:
-    """Those the agent has not completed: none until there are assignments."""
-    return []
+def _open(session: Session, agent: Principal) -> list[dict[str, Any]]:
+    """The assignments it has and has not completed."""
+    slugs = {project.id: project.slug for project in agent.covered(Verb.READ)}
+    return [
+        {
+            "assignment_id": encode_id(Prefix.ASSIGNMENT, row.assignment_id),
+            "project": slugs[row.project_id],
+            "event_id": encode_id(Prefix.EVENT, row.event_id),
+            "created_at": instant(row.created_at),
+            "deadline_at": instant(row.deadline_at),
+        }
+        for row in open_assignments(session, agent)
+    ]

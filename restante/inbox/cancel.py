@@ -39,7 +39,23 @@ def cancel(session: Session, actor: Principal, event_id: bytes, reason: str) -> 
         found = locate.by_event_id(session, event_id)
     if found.table != "agent_inbox":
         raise EventFinal(event_status=STATUS_OF[found.gate])
-    return _cancel_placed(session, actor, found, reason)
+    return _cancel_placed(session, actor.public_id, found, reason) or Status.CANCELLED
+
+
+def withdraw(
+    session: Session, event_id: bytes, *, by: str, reason: str, only_unread: bool = False
+) -> str | None:
+    """Cancel an event for one who may, whoever published it → as `cancel`.
+
+    `only_unread`: None, and nothing is changed, where it was ever claimed or has ended. Raises NotFound
+    and EventFinal.
+    """
+    found = locate.by_event_id(session, event_id)
+    if found.table != "agent_inbox":
+        if only_unread:
+            return None
+        raise EventFinal(event_status=STATUS_OF[found.gate])
+    return _cancel_placed(session, by, found, reason, only_unread=only_unread)
 
 
 def check_visible(
@@ -80,12 +96,19 @@ def _cancel_scheduled(session: Session, actor: Principal, event_id: bytes, reaso
         .where(scheduled_event.c.event_id == event_id)
         .values(gate=Gate.CANCELLED, due_at=None, final_at=now)
     )
-    _note(session, actor, event_id, Kind.CANCELLED, now, reason, generation=0)
+    _note(session, actor.public_id, event_id, Kind.CANCELLED, now, reason, generation=0)
     reports.report_content(session, row, row, Gate.CANCELLED, now, reason=reason)
     return True
 
 
-def _cancel_placed(session: Session, actor: Principal, found: locate.Located, reason: str) -> str:
+def _cancel_placed(
+    session: Session,
+    actor: str,
+    found: locate.Located,
+    reason: str,
+    *,
+    only_unread: bool = False,
+) -> str | None:
     """Keys first, then the row, then the clock."""
     name = (found.recipient_id, found.project_id, found.row.key_hash)
     keys = ordering.lock_keys(session, [name]) if found.row.key_hash is not None else {}
@@ -101,6 +124,8 @@ def _cancel_placed(session: Session, actor: Principal, found: locate.Located, re
         )
         .first()
     )
+    if only_unread and (row is None or row.claim_generation or row.gate in FINAL_GATES):
+        return None
     if row is None:
         raise EventFinal(event_status=STATUS_OF[found.gate])
     now = database_now(session)
@@ -128,7 +153,7 @@ def _cancel_placed(session: Session, actor: Principal, found: locate.Located, re
 
 def _note(
     session: Session,
-    actor: Principal,
+    actor: str,
     event_id: bytes,
     kind: Kind,
     now: datetime,
@@ -142,5 +167,5 @@ def _note(
         now,
         generation=generation,
         reason=reason,
-        actor=actor.public_id,
+        actor=actor,
     )

@@ -60,9 +60,9 @@ class Reachability:
         for recipient_id, new in arrived.items():
             known = self._known.get(recipient_id)
             if known is None or now - known.at > _FRESH_SECONDS:
-                known = self._known[recipient_id] = _Known(now, 1, _look(session, recipient_id))
+                known = self._known[recipient_id] = _Known(now, 1, reach(session, recipient_id))
             elif known.looks < _LOOKS:
-                known.looks, known.told = known.looks + 1, _look(session, recipient_id)
+                known.looks, known.told = known.looks + 1, reach(session, recipient_id)
             else:
                 pending = min(known.told["pending"] + new, COUNTED)
                 known.told = {**known.told, "pending": pending}
@@ -70,7 +70,8 @@ class Reachability:
         return told
 
 
-def _look(session: Session, recipient_id: bytes) -> dict[str, Any]:
+def reach(session: Session, recipient_id: bytes) -> dict[str, Any]:
+    """{mode, last_seen_at, pending, capped?} of one recipient, looked up now."""
     (row,) = _LOOK.rows(session, {"recipient": recipient_id})
     now = row.now + offset(session)
     told: dict[str, Any] = {

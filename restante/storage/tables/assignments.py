@@ -42,7 +42,7 @@ assignment = Table(
     Column("created_at", Instant, nullable=False),
     Column("deadline_at", Instant, nullable=True),
     Column("ended_at", Instant, nullable=True),
-    # its next timer: unread for too long, or the deadline
+    # when its event will have been unread for too long; its deadline is the event's expiry
     Column("due_at", Instant, nullable=True),
     CheckConstraint("state = 'assigned' OR due_at IS NULL", name="ended_has_no_timer"),
     Index("assignment_due", "due_at"),

@@ -1,0 +1,17 @@
+"""Who assigns work and who does it, for the tests of assignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.http.world import Caller
+
+
+def assign(by: Caller, *candidates: Caller, **said: Any) -> dict[str, Any]:
+    body = {"project": "main", "policy": "in_order", "payload": {"ref": "main"}, **said}
+    if candidates:
+        body["candidates"] = [c.id for c in candidates]
+    answer = by.post("assignments", body)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json
+    return made
