@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from restante.errors import InsufficientScope, NotFound
+from restante.errors import InsufficientScope, NotItsOwn
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.roles import Right
 from restante.identity.scopes import TenantScope, Verb
@@ -30,11 +30,11 @@ class Access:
     right: Right | None = None
 
     def admit(self, principal: Principal, path: dict[str, str]) -> None:
-        """NotFound on another agent's path, InsufficientScope without any of the scopes."""
+        """NotItsOwn on another agent's path, InsufficientScope without any of the scopes."""
         if self.own and not (
             principal.kind is PrincipalKind.AGENT and path["agent_id"] == principal.public_id
         ):
-            raise NotFound
+            raise NotItsOwn
         for scope in self.scopes:
             if isinstance(scope, TenantScope):
                 if scope in principal.scopes:

@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 from blueprints.principal import challenge
 from blueprints.problem_signatures import DIGESTS, SIGNATURE_TEXTS, SIGNATURES
 from blueprints.problem_texts import TEXTS
+from blueprints.refused_calls import note_refused
 from blueprints.request_ids import request_id
 from blueprints.signatures import has_query
 from restante import errors
@@ -174,6 +175,7 @@ def install(app: Flask) -> None:
 def _refused(error: errors.RestanteError) -> Response:
     if kind_of(type(error)).status == 500:
         return _failed(error)
+    note_refused(error, request)
     return problem(error, request)
 
 

@@ -12,12 +12,11 @@ from flask import Request
 
 from blueprints.origins import origin_of
 from extensions import house
-from restante.audit.actions import Action, Outcome
-from restante.audit.chain import record
-from restante.audit.entries import Entry
+from restante.audit.actions import Action
 from restante.errors import RestanteError
 from restante.identity.nonces import spend
 from restante.identity.principal import Principal
+from restante.identity.request_refusals import RefusedCall
 from restante.identity.signatures.message import Message
 from restante.identity.signatures.refusals import (
     DigestRefused,
@@ -61,15 +60,9 @@ def check_unsigned(asked: Request, principal: Principal) -> None:
 
 def _note(asked: Request, principal: Principal, error: RestanteError) -> None:
     """A refusal is worth an entry: somebody has the token, and perhaps not the key."""
-    entry = Entry(
-        principal.tenant_id,
-        origin_of(asked, principal),
-        Action.SIGNATURE_REFUSE,
-        target=principal.public_id,
-        outcome=Outcome.REFUSED,
-        reason=type(error).__name__,
-    )
-    house().database.run(lambda session: record(session, entry))
+    why = type(error).__name__
+    by, who = origin_of(asked, principal), principal.public_id
+    house().refusals.note(RefusedCall(by, who, why, who, why, Action.SIGNATURE_REFUSE))
 
 
 def _verify(environ: Environ, principal: Principal, read_content: Callable[[], bytes]) -> None:

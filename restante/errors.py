@@ -31,16 +31,24 @@ class NotFound(RestanteError):
     """There is nothing of that name here."""
 
 
+class NotItsOwn(NotFound):
+    """There is nothing of that name here."""
+
+
 class Unauthenticated(RestanteError):
     """No valid access token came with the request.
 
-    `presented`: one came, and it does not hold. `reason` is for the log; the caller is not told.
+    `presented`: one came, and it does not hold. `reason` is for the audit; the caller is not told.
+    `bearer`: the public id that a token of ours names which holds no more.
     """
 
-    def __init__(self, reason: str = "missing", *, presented: bool = False) -> None:
+    def __init__(
+        self, reason: str = "missing", *, presented: bool = False, bearer: str | None = None
+    ) -> None:
         super().__init__()
         self.reason = reason
         self.presented = presented
+        self.bearer = bearer
 
 
 class AmbiguousCredentials(RestanteError):

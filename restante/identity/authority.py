@@ -181,18 +181,18 @@ class Authority:
 
 def _check(claims: Claims, known: _Keys, now: float) -> None:
     if claims.kid not in known.keys:
-        raise Unauthenticated("key_removed", presented=True)
+        raise Unauthenticated("key_removed", presented=True, bearer=claims.public_id)
     check_time(claims, now)
 
 
 def _bearer(claims: Claims, state: _State | None) -> Principal:
     """Whom the claims name, by what is known of him; Unauthenticated where that does not hold."""
     if state is None or not state.active or state.kind is not claims.kind:
-        raise Unauthenticated("principal_gone", presented=True)
+        raise Unauthenticated("principal_gone", presented=True, bearer=claims.public_id)
     if claims.credential_id not in state.credentials:
-        raise Unauthenticated("credential_revoked", presented=True)
+        raise Unauthenticated("credential_revoked", presented=True, bearer=claims.public_id)
     if claims.token_id in state.revoked_tokens:
-        raise Unauthenticated("token_revoked", presented=True)
+        raise Unauthenticated("token_revoked", presented=True, bearer=claims.public_id)
     found = state.principals.get(claims.scopes)
     if found is None:
         found = state.principals[claims.scopes] = Principal(

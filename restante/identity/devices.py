@@ -20,7 +20,7 @@ from restante.audit.actions import Action, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import IN_PROCESS, Entry, Origin
 from restante.errors import NotFound
-from restante.identity.failed_attempts import count_failure, refuse_guessers
+from restante.identity.failed_attempts import count_failure, network_of, refuse_guessers
 from restante.identity.grants import grants_of
 from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
@@ -92,7 +92,7 @@ def look_up(
     require(operator.role, Right.DEVICES_APPROVE)
     subjects = [f"user_code:{encode_id(Prefix.OPERATOR, operator.id)}"]
     if by.address is not None:
-        subjects.append(f"user_code:{by.address}")
+        subjects.append(f"user_code:{network_of(by.address)}")
     refuse_guessers(session, subjects, most=MOST_WRONG_CODES)
     refuse_guessers(session, [_ALL], most=MOST_WRONG_CODES_OF_ALL)
     codes: UserCodes = session.info[USER_CODES]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv6Network, ip_address
 
 from sqlalchemy import case, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -21,6 +22,19 @@ from restante.storage.transaction import Repeat
 
 MOST_FAILURES = 20
 WINDOW = timedelta(seconds=60)
+
+
+def network_of(address: str | None) -> str:
+    """What an address is counted as: an IPv6 one by its /64, since whoever has one of it has them all."""
+    try:
+        found = ip_address(address or "")
+    except ValueError:
+        return str(address)
+    if isinstance(found, IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(IPv6Network((int(found) >> 64 << 64, 64)))
 
 
 def refuse_guessers(

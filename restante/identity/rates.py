@@ -18,9 +18,15 @@ BURST_SECONDS = 2.0
 class Rates:
     """At most `per_second` calls of each principal, 0: as many as it likes."""
 
-    def __init__(self, per_second: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        per_second: float,
+        *,
+        burst_seconds: float = BURST_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.per_second = per_second
-        self._most = max(1.0, per_second * BURST_SECONDS)
+        self._most = max(1.0, per_second * burst_seconds)
         self._clock = clock
         self._lock = threading.Lock()
         self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
-from restante.identity.failed_attempts import count_failure, refuse_guessers
+from restante.identity.failed_attempts import count_failure, network_of, refuse_guessers
 from restante.identity.operators import Operator
 from restante.identity.session_changes import prove_anew
 from restante.identity.sessions import Method, SignedIn, begin_session, end_session
@@ -67,7 +67,7 @@ def prove_by_link(session: Session, who: SignedIn, secret: str, *, by: Origin) -
 
 def limited(address: str | None) -> list[str]:
     """What failed sign-ins from there are counted for."""
-    return [f"signin:{address}"]
+    return [f"signin:{network_of(address)}"]
 
 
 def _record_refusal(session: Session, refused: Refused, by: Origin) -> None:

@@ -15,7 +15,7 @@ from restante.audit.actions import Action, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
 from restante.identity.credentials import named_client
-from restante.identity.failed_attempts import count_failure, refuse_guessers
+from restante.identity.failed_attempts import count_failure, network_of, refuse_guessers
 from restante.storage.tables.identity import principal
 
 MOST_BAD_GRANTS = 100
@@ -35,7 +35,7 @@ class Attempt:
     @property
     def subjects(self) -> list[str]:
         """What a failed authentication is counted for."""
-        subjects = [f"address:{self.by.address}"]
+        subjects = [f"address:{network_of(self.by.address)}"]
         return [*subjects, f"client:{self.client}"] if self.proves and self.client else subjects
 
 
@@ -58,7 +58,7 @@ def note_bad_grant(session: Session, attempt: Attempt) -> None:
 
 def count_device(session: Session, attempt: Attempt) -> None:
     """A device begins to log in; RateLimited where too many did."""
-    subjects = [f"device:{attempt.by.address}"]
+    subjects = [f"device:{network_of(attempt.by.address)}"]
     refuse_guessers(session, subjects, most=MOST_DEVICES)
     count_failure(session, subjects)
 
@@ -76,4 +76,4 @@ def record_refusal(session: Session, client: str | None, why: str, *, by: Origin
 
 
 def _grants(attempt: Attempt) -> str:
-    return f"grant:{attempt.by.address}"
+    return f"grant:{network_of(attempt.by.address)}"

@@ -27,6 +27,8 @@ LIFETIME_SECONDS = 600
 LEEWAY_SECONDS = 5
 """How far `iat` may lie ahead. `exp` has none: the clock it is compared with is the one that made it."""
 _TYPES = ("at+jwt", "application/at+jwt")  # RFC 9068, section 4
+EXPIRED = "expired"
+"""Why a token is refused that simply is over, as every token is in the end."""
 _LONGEST = 16 * 1024
 _SIGNATURE_BYTES = 64
 
@@ -60,6 +62,12 @@ class Claims:
     issued_at: int
     expires_at: int
 
+    @property
+    def public_id(self) -> str:
+        """`agt_…` or `svc_…`: whose token it is."""
+        prefix = Prefix.AGENT if self.kind is PrincipalKind.AGENT else Prefix.SERVICE
+        return encode_id(prefix, self.principal_id)
+
 
 def sign(claims: Claims, *, issuer: str, client_id: str, key: OKPKey) -> str:
     """The token that says it. `client_id` is the principal's public id, which is its `sub` as well."""
@@ -86,7 +94,9 @@ def verify(token: str, *, issuer: str, keys: Mapping[str, OKPKey], now: float) -
         kid, payload = _opened(token, keys)
         claims = _claims(kid, payload, issuer)
     except (ValueError, TypeError, KeyError, RecursionError, JoseError) as error:
-        raise Unauthenticated(type(error).__name__, presented=True) from None
+        # a ValueError of ours says what of it; those of libraries may repeat what was sent
+        why = str(error) if type(error) is ValueError else type(error).__name__
+        raise Unauthenticated(why, presented=True) from None
     check_time(claims, now)
     return claims
 
@@ -94,7 +104,7 @@ def verify(token: str, *, issuer: str, keys: Mapping[str, OKPKey], now: float) -
 def check_time(claims: Claims, now: float) -> None:
     """Unauthenticated where the token is over or not yet made at this time."""
     if claims.expires_at <= now:
-        raise Unauthenticated("expired", presented=True)
+        raise Unauthenticated(EXPIRED, presented=True)
     if claims.issued_at > now + LEEWAY_SECONDS:
         raise Unauthenticated("issued_later", presented=True)
 

@@ -161,7 +161,8 @@ def test_nothing_is_given_that_is_not_held(
     answer = create(giver, "ci", given)
     assert (answer.status_code, answer.json["type"]) == (403, "/problems/insufficient-scope")
     assert answer.json["required_scope"] == missing
-    assert audited(world, by=giver) == []
+    refusal = ("request.refuse", "POST /api/v1/admin/services", answer.json["detail"])
+    assert audited(world, by=giver) == [refusal]
     reader = administrator(world, "acme", "reader", "tenant:agents:read")
     assert names(reader) == ["giver", "reader"]
 

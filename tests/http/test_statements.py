@@ -62,7 +62,10 @@ def test_a_claim_with_a_name_costs_two_more(
 def test_what_never_gets_past_the_edge_costs_none(
     alice: Caller, counted: Callable[[], Any]
 ) -> None:
+    """But an entry in the audit for the first of its kind in a minute."""
     alice.claim()
+    alice.get("/api/v1/agents/agt_other/inbox")
+    alice.get("A/inbox?projects=other")
     with counted() as refused:
         assert alice.post("A/inbox/claim", {"limit": 0}).status_code == 422
         assert (

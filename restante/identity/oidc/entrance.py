@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 from sqlalchemy.orm import Session
 
 from restante.audit.entries import Origin
-from restante.identity.failed_attempts import count_failure, refuse_guessers
+from restante.identity.failed_attempts import count_failure, network_of, refuse_guessers
 from restante.identity.oidc.arrivals import (
     Entered,
     Fault,
@@ -139,7 +139,7 @@ class Entrance:
     def _depart(
         self, session: Session, visit: Visit, return_path: str, *, anew: bool
     ) -> Ticket | TurnedAway:
-        subjects = [f"departure:{visit.by.address}"]
+        subjects = [f"departure:{network_of(visit.by.address)}"]
         refuse_guessers(session, subjects, most=MOST_DEPARTURES)
         count_failure(session, subjects)
         session_id = None
