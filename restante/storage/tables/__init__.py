@@ -4,6 +4,7 @@ from restante.storage.base import metadata
 from restante.storage.tables import (
     assignments,
     audit,
+    callbacks,
     events,
     failures,
     identity,
@@ -22,6 +23,7 @@ from restante.storage.tables import (
 __all__ = [
     "assignments",
     "audit",
+    "callbacks",
     "events",
     "failures",
     "identity",
