@@ -151,9 +151,7 @@ def _start(kind: str, folder: Path, closing: contextlib.ExitStack) -> Server:
     options = ["--innodb-buffer-pool-size=2G", "--innodb-redo-log-capacity=1G"]
     if kind == "mariadb":
         options[1] = "--innodb-log-file-size=1G"
-    scratch = folder / f"{kind}-tmp"  # what sorts on disk stays where the data is
-    scratch.mkdir()
-    server = servers.start(kind, folder / kind, options=[*options, f"--tmpdir={scratch}"])
+    server = servers.start(kind, folder / kind, options=options)
     closing.callback(server.stop)
     return server
 

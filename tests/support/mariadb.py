@@ -47,11 +47,14 @@ def server_command() -> list[str]:
 
 def initialise(data: Path) -> None:
     """Fill a new data folder: root without a password, from this machine alone."""
+    scratch = data.parent / "tmp"  # in a shared folder another one's start removes its tables
+    scratch.mkdir(exist_ok=True)
     run(
         [
             str(program("mariadb-install-db")),
             "--no-defaults",
             f"--datadir={data}",
+            f"--tmpdir={scratch}",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             *([] if os.geteuid() else ["--user=root"]),

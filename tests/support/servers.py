@@ -62,11 +62,14 @@ class Server:
 
     def launch(self) -> None:
         """Start the process and wait until it answers; after a crash this includes recovery."""
-        data = self.folder / "data"
+        data, scratch = self.folder / "data", self.folder / "tmp"
+        # a server that starts removes the temporary tables it finds: those of others, in a shared folder
+        scratch.mkdir(exist_ok=True)
         # a killed server leaves it behind, and while any process has that number a new one takes it for held
         (data / "server.sock.lock").unlink(missing_ok=True)
         argv = [
             *KINDS[self.kind].server_command(),
+            f"--tmpdir={scratch}",
             *self.options,
             f"--port={self.port}",
             f"--datadir={data}",
