@@ -17,7 +17,9 @@ from restante.storage.tables import (
     rooms,
     signals,
     signatures,
+    superseding,
     triage,
+    unread,
 )
 
 __all__ = [
@@ -37,5 +39,7 @@ __all__ = [
     "rooms",
     "signals",
     "signatures",
+    "superseding",
     "triage",
+    "unread",
 ]

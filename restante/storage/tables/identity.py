@@ -26,6 +26,9 @@ project = Table(
     Column("slug", ascii_text(64), nullable=False),
     Column("on_quarantine", ascii_text(8), nullable=False, server_default="skip"),
     Column("created_at", Instant, nullable=False),
+    # what nobody has read for so long is told to an agent, or without one to the operators
+    Column("unread_after_seconds", Integer, nullable=True),
+    Column("unread_escalate_to", Id, nullable=True),
     UniqueConstraint("tenant_id", "slug"),
     **TABLE_OPTIONS,
 )
