@@ -25,7 +25,6 @@ from restante.inbox.triage.selection import Filter
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
-MOST_IDS = 10_000
 NOTHING = bytes(16)
 
 

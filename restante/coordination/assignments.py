@@ -99,7 +99,7 @@ def assign(session: Session, producer: Principal, work: Work) -> bytes:
         "unread_ms": _milliseconds(work.unread_timeout_seconds),
         "created_by": producer.public_id,
         "envelope": said.envelope(producer, now),
-        "payload": work.payload,
+        "payload": b"" if chosen is None else work.payload,
         "agent_id": None if chosen is None else chosen.agent_id,
         "event_id": event_id,
         "reason": None,
@@ -142,10 +142,11 @@ def find_assignment(session: Session, who: Principal, assignment_id: bytes | Non
 def cancel(session: Session, who: Principal, assignment_id: bytes | None, reason: str) -> bool:
     """Call an assignment off → whether it is over; else its holder is asked to stop, and ack wins.
 
-    For who made it, and with tenant:events:cancel. Raises NotFound, and EventFinal where it has ended.
+    For who made it and may publish in its project, and with tenant:events:cancel. Raises NotFound, and
+    EventFinal where it has ended.
     """
     row = find_assignment(session, who, assignment_id)
-    if not who.has(TenantScope.EVENTS_CANCEL) and row.created_by != who.public_id:
+    if not who.has(TenantScope.EVENTS_CANCEL) and not _may_end(who, row):
         raise NotFound
     if row.state not in (State.ASSIGNED, State.UNROUTABLE):
         raise EventFinal(event_status=row.state)
@@ -155,7 +156,7 @@ def cancel(session: Session, who: Principal, assignment_id: bytes | None, reason
         over = asked != events.CANCEL_REQUESTED
     values: dict[str, Any] = {"reason": reason}
     if over:
-        values |= {"state": State.CANCELLED, "ended_at": database_now(session), "due_at": None}
+        values |= ended(session, State.CANCELLED)
     changed = session.connection().execute(
         update(assignment)
         .where(
@@ -193,6 +194,11 @@ def open_assignments(session: Session, agent: Principal, *, limit: int = 1000) -
     )
 
 
+def ended(session: Session, state: State) -> dict[str, Any]:
+    """What is set of one that has ended. Nobody is handed its payload any more, so it is dropped."""
+    return {"state": state, "ended_at": database_now(session), "due_at": None, "payload": b""}
+
+
 def keep_event(session: Session, assignment_id: bytes, event_id: bytes, agent_id: bytes) -> None:
     """An event is the assignment's, so its end is its concern."""
     row = {"event_id": event_id, "assignment_id": assignment_id, "agent_id": agent_id}
@@ -210,6 +216,11 @@ def _message(
         correlation_id=correlation_id,
         expires_in_seconds=work.deadline_seconds,
     )
+
+
+def _may_end(who: Principal, row: Any) -> bool:
+    publishes = {project.id for project in who.covered(Verb.PUBLISH)}
+    return row.created_by == who.public_id and row.project_id in publishes
 
 
 def _parties(row: Any) -> set[str]:

@@ -15,7 +15,7 @@ import orjson
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from restante.coordination.assignments import State, keep_event
+from restante.coordination.assignments import State, ended, keep_event
 from restante.coordination.candidates import find_candidates
 from restante.coordination.routing import Policy, choose, keep_decision, stick, stuck_to
 from restante.inbox import cancel as events
@@ -37,15 +37,15 @@ SERVER = "restante"
 UNREAD = "unread_timeout"
 
 
-def on_end(session: Session, ended: Sequence[Ended]) -> None:
+def on_end(session: Session, ends: Sequence[Ended]) -> None:
     """Events of assignments have ended (inbox/ends.py): complete, route on, or give up."""
     rows = session.connection().execute(
         select(assignment_event.c.event_id, assignment_event.c.assignment_id).where(
-            assignment_event.c.event_id.in_(sorted(end.event_id for end in ended))
+            assignment_event.c.event_id.in_(sorted(end.event_id for end in ends))
         )
     )
     of: dict[bytes, bytes] = {row.event_id: row.assignment_id for row in rows}
-    for end in sorted(ended, key=lambda end: of.get(end.event_id, b"")):
+    for end in sorted(ends, key=lambda end: of.get(end.event_id, b"")):
         row = _lock(session, of.get(end.event_id))
         # an event that the assignment has left is no concern of it any more
         if row is None or row.event_id != end.event_id:
@@ -185,7 +185,7 @@ def _lock(session: Session, assignment_id: bytes | None) -> Any:
 
 
 def _end(session: Session, row: Any, state: State, **values: Any) -> None:
-    _set(session, row, state=state, ended_at=database_now(session), due_at=None, **values)
+    _set(session, row, **ended(session, state), **values)
 
 
 def _set(session: Session, row: Any, **values: Any) -> None:

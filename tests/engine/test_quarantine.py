@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from restante.audit.actions import ActorKind
+from restante.audit.entries import Actor
 from restante.errors import InboxFull, NotFound
 from restante.inbox import failures
 from restante.inbox.lifecycle import Gate
@@ -14,6 +16,7 @@ from restante.inbox.quarantine import (
     discard,
     redrive,
 )
+from restante.inbox.triage.amend import amend
 from restante.storage.ids import new_id
 from restante.storage.tables.inboxes import inbox
 from tests.engine.snapshot import only_changing, unchanged
@@ -220,4 +223,7 @@ def test_what_another_event_has_superseded_is_not_redriven(mail: Mailbox) -> Non
     for force in (False, True):
         with unchanged(mail.database), pytest.raises(Superseded):
             mail.redrive(event, force=force)
+    by = Actor(ActorKind.SERVICE, mail.tenant.service.public_id)
+    with unchanged(mail.database), pytest.raises(Superseded):
+        mail.run(lambda s: amend(s, mail.tenant.id, event, b"{}", by=by, reason="it was wrong"))
     mail.discard(event)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from restante.storage.ids import Prefix, decode_id
+from restante.storage.tables.assignments import assignment
 from tests.http.assigning import assign
 from tests.http.world import Caller, World, unknown_id, verbs
 from workers.assignments import Assignments
@@ -178,6 +181,40 @@ def test_who_started_in_time_may_finish(world: World, one: Caller, producer: Cal
     world.pass_time(30)
     one.post(f"A/inbox/{event['event_id']}/ack", {"claim_generation": 1, "result": {}})
     assert read(producer, made)["state"] == "completed"
+
+
+def test_its_payload_is_dropped_with_its_end(
+    world: World, one: Caller, two: Caller, producer: Caller
+) -> None:
+    """Of the event it is dropped at completion (contract 2.8), and a copy would outlive it."""
+
+    def kept(made: dict[str, Any]) -> bytes:
+        assignment_id = decode_id(Prefix.ASSIGNMENT, made["assignment_id"])
+        asked = select(assignment.c.payload).where(assignment.c.assignment_id == assignment_id)
+        found: bytes = world.house.database.run(lambda s: s.connection().execute(asked).scalar())
+        return found
+
+    open_one = assign(producer, two)
+    done, called_off = assign(producer, one), assign(producer, two)
+    settle(one, "ack")
+    path = f"assignments/{called_off['assignment_id']}/cancel"
+    assert producer.post(path, {"reason": "by hand"}).status_code == 200
+    unroutable = assign(producer, capability="none has it")
+    assert [kept(m) for m in (done, called_off, unroutable)] == [b"", b"", b""]
+    assert kept(open_one) != b""
+
+
+def test_who_made_it_ends_it_with_a_token_that_may_publish_there(
+    world: World, one: Caller
+) -> None:
+    alice = world.agent("acme", "alice", [*verbs("main"), "agent:other:publish"])
+    made = assign(alice, one)
+    reads = world.narrowed(alice, ["agent:main:read", "agent:other:publish"])
+    path = f"assignments/{made['assignment_id']}/cancel"
+    assert read(reads, made)["state"] == "assigned"
+    assert reads.post(path, {"reason": "by hand"}).status_code == 404
+    assert read(alice, made)["state"] == "assigned"
+    assert alice.post(path, {"reason": "by hand"}).status_code == 200
 
 
 def test_it_is_cancelled_with_its_event(one: Caller, producer: Caller) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor
-from restante.inbox import quarantine
+from restante.inbox import failures, quarantine
 from restante.inbox.envelope import Options, instant
 from restante.inbox.place import lock_inboxes, place
 from restante.inbox.publication import Arrival, hash_key
@@ -31,12 +31,14 @@ def amend(
     """Publish the event anew with this payload and discard the old one → the new one's id.
 
     All else is as it was (an expiry that has passed is not); nobody's report is kept, since it has
-    another producer. Raises NotFound, quarantine.NotQuarantined.
+    another producer. Raises NotFound, quarantine.NotQuarantined, quarantine.Superseded.
     """
     found = quarantine.find_quarantined(session, tenant_id, event_id)
     # lock order: the inbox row, then the key, then the event
     head = lock_inboxes(session, [found.recipient_id])[found.recipient_id].head
     row, keys = quarantine.lock_quarantined(session, found)
+    if failures.superseded_by(session, event_id) is not None:
+        raise quarantine.Superseded
     now, old, made = database_now(session), found.row, new_id()
     because = f"corrected by {encode_id(Prefix.EVENT, made)}: {reason}"
     quarantine.give_up(session, row, keys, now, actor=by.id or by.kind, reason=because)
