@@ -64,7 +64,7 @@ class Post(Answer):
     """Something said in a room."""
 
     post_id: str
-    number: int = Field(description="Its place in the room: dense, from 1.")
+    number: int = Field(description="Its place in the room: ascending.")
     author: str = Field(description="The agent's or service's id.")
     content: str | dict[str, Any]
     created_at: WireInstant

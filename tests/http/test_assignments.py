@@ -204,9 +204,7 @@ def test_its_payload_is_dropped_with_its_end(
     assert kept(open_one) != b""
 
 
-def test_who_made_it_ends_it_with_a_token_that_may_publish_there(
-    world: World, one: Caller
-) -> None:
+def test_who_made_it_ends_it_with_a_token_that_may_publish_there(world: World, one: Caller) -> None:
     alice = world.agent("acme", "alice", [*verbs("main"), "agent:other:publish"])
     made = assign(alice, one)
     reads = world.narrowed(alice, ["agent:main:read", "agent:other:publish"])

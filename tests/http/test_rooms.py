@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from restante.coordination.restored import restore_rooms
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.identity import granted_scope
 from tests.http.world import Caller, World, unknown_id, verbs
@@ -62,6 +63,22 @@ def test_posts_are_numbered_and_read_after_a_number(alice: Caller, bob: Caller) 
     rest = alice.get(f"{path}?after=2").json
     assert ([p["content"] for p in rest["posts"]], rest["has_more"]) == ([{"n": 2}], False)
     assert alice.get(f"{path}?after=3").json == {"posts": [], "has_more": False}
+
+
+def test_after_a_restored_backup_no_number_comes_again(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    room = make_room(alice, bob)
+    kept = post(alice, room)
+    # what bob has read up to in the time that the backup knows nothing of
+    lost = kept["number"] + 3
+    world.house.database.run(restore_rooms)
+    again = post(alice, room)["number"]
+    assert lost < again < 2**53
+    told = bob.get(f"rooms/{room['room_id']}/posts?after={lost}").json
+    assert [p["number"] for p in told["posts"]] == [again]
+    world.house.database.run(restore_rooms)
+    assert post(alice, room)["number"] > again + 1
 
 
 def test_who_asks_for_more_has_read_what_came_before(alice: Caller, bob: Caller) -> None:
