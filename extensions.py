@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from config import Settings
 from restante.coordination.rerouting import on_end
+from restante.egress.client import Egress
 from restante.identity.authority import Authority
 from restante.identity.browser_origins import AllowedOrigins
 from restante.identity.devices import USER_CODES
@@ -44,6 +45,8 @@ from restante.storage.combine import Combiner, Kind
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
+from restante.webhooks.challenger import Challenger
+from restante.webhooks.sealed import Secrets
 from workers.egress import make_egress
 from workers.metrics import Metrics
 
@@ -82,6 +85,7 @@ class House:
     metrics: Metrics
     combiners: Mapping[Kind, Combiner]
     entrance: Entrance | None
+    challenger: Challenger
 
 
 def install(app: Flask, settings: Settings) -> House:
@@ -106,6 +110,7 @@ def install(app: Flask, settings: Settings) -> House:
         database = Database(db.engine, info=info)
     token_keys = TokenKeys(settings.public_url, settings.secret_keys)
     signing_keys = SigningKeys(settings.secret_keys)
+    egress = make_egress(settings)
     house = House(
         settings=settings,
         database=database,
@@ -125,7 +130,8 @@ def install(app: Flask, settings: Settings) -> House:
         reachability=Reachability(),
         metrics=metrics,
         combiners={kind: Combiner(database) for kind in Kind},
-        entrance=_entrance(settings, database),
+        entrance=_entrance(settings, database, egress),
+        challenger=Challenger(database, egress, Secrets(settings.secret_keys)),
     )
     app.extensions["restante"] = house
     return house
@@ -136,13 +142,12 @@ def key_schedule(settings: Settings) -> KeySchedule:
     return KeySchedule(settings.secret_keys, timedelta(days=settings.key_rotation_days))
 
 
-def _entrance(settings: Settings, database: Database) -> Entrance | None:
+def _entrance(settings: Settings, database: Database, egress: Egress) -> Entrance | None:
     """Where operators come in through an identity provider, if one is configured."""
     configured = settings.oidc
     if configured is None:
         return None
-    provider = Provider(configured, make_egress(settings))
-    return Entrance(database, provider, settings.secret_keys)
+    return Entrance(database, Provider(configured, egress), settings.secret_keys)
 
 
 def rules_of(settings: Settings) -> Rules:

@@ -27,6 +27,7 @@ from restante.storage.combine import Sharing
 from restante.storage.transaction import Session
 
 Handler = Callable[[Session, Call], Reply]
+Look = Callable[[], Reply]
 _ENDPOINT = "restante_endpoint"
 BEGAN = "restante.began"
 """Key of a request's environ: when it began (time.perf_counter), where its length is to be measured."""
@@ -79,12 +80,31 @@ class Endpoint:
         """Decorate the handler; a blueprint's prefix comes before `rule`."""
 
         def decorated(handler: Handler) -> Handler:
-            view = states(self.access)(_view(self, handler))
-            setattr(view, _ENDPOINT, self)
-            blueprint.add_url_rule(rule, handler.__name__, view, methods=[self.method])
+            self._add(blueprint, rule, handler.__name__, lambda call: _look(self, handler, call))
             return handler
 
         return decorated
+
+    def route_calling_out(
+        self, blueprint: Blueprint, rule: str
+    ) -> Callable[[Callable[[Call], Reply]], Callable[[Call], Reply]]:
+        """The same for a handler that has somebody called, which no transaction may wait for.
+
+        It is given no session: the verb it calls opens a unit of work before the call and one after it.
+        """
+
+        def decorated(handler: Callable[[Call], Reply]) -> Callable[[Call], Reply]:
+            self._add(blueprint, rule, handler.__name__, lambda call: lambda: handler(call))
+            return handler
+
+        return decorated
+
+    def _add(
+        self, blueprint: Blueprint, rule: str, name: str, look_of: Callable[[Call], Look]
+    ) -> None:
+        view = states(self.access)(_view(self, look_of))
+        setattr(view, _ENDPOINT, self)
+        blueprint.add_url_rule(rule, name, view, methods=[self.method])
 
 
 def endpoint_of(view: Callable[..., Any]) -> Endpoint | None:
@@ -93,7 +113,7 @@ def endpoint_of(view: Callable[..., Any]) -> Endpoint | None:
     return found
 
 
-def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
+def _view(endpoint: Endpoint, look_of: Callable[[Call], Look]) -> Callable[..., Response]:
     access, body, query = endpoint.access, endpoint.body, endpoint.query
     wait_seconds = endpoint.wait_seconds
     defaults = _defaults(query)
@@ -123,7 +143,7 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
             call.text = read_bytes(asked, here.settings.body_limit_bytes)
             call.body = read_body(call.text, body)
 
-        look = _look(endpoint, handler, call)
+        look = look_of(call)
         seconds = wait_seconds(call) if wait_seconds is not None and asked.method != "HEAD" else 0
         if not seconds:
             return look().response()
@@ -133,7 +153,7 @@ def _view(endpoint: Endpoint, handler: Handler) -> Callable[..., Response]:
     return view
 
 
-def _look(endpoint: Endpoint, handler: Handler, call: Call) -> Callable[[], Reply]:
+def _look(endpoint: Endpoint, handler: Handler, call: Call) -> Look:
     """The call as a unit of work, which it may share with others that wait."""
     here, sharing = house(), endpoint.shares(call)
 

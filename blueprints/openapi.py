@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from blueprints.access import public, states
 from blueprints.endpoint import Endpoint, endpoint_of
-from blueprints.examples import KEY_ID
+from blueprints.examples import CALLBACK_ID, KEY_ID
 from blueprints.openapi_answers import COMPONENT_HEADERS, answers, component_examples
 from blueprints.openapi_others import OTHERS
 from blueprints.openapi_scopes import SCOPES
@@ -173,6 +173,7 @@ _NAMED = {
     "credential_id": ("The credential.", KEY_ID),
     "room_id": ("The room.", "room_0198c5a1f3f17e3692a4b6c8dae1f357"),
     "assignment_id": ("The assignment.", "asg_0198c5a1f3f37c5184a2b6c8dae1f358"),
+    "callback_id": ("The callback.", CALLBACK_ID),
     "job_id": ("The job.", "job_0198c5b27c3d7e408f1a2b3c4d5e6f71"),
     "service_id": ("The service.", "svc_0198c5a1f3e47a1392a4b6c8dae1f356"),
 }

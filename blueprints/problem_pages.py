@@ -9,7 +9,6 @@ from markupsafe import Markup, escape
 
 from blueprints.access import public, states
 from blueprints.console.pages import protect
-from blueprints.problem_reserved import RESERVED
 from blueprints.problem_texts import TEXTS, Text
 from blueprints.problems import KINDS, Kind, problem_example
 from restante.errors import NotFound
@@ -24,7 +23,7 @@ _GUARDS = {
     "X-Frame-Options": "DENY",
 }
 _QUOTED = re.compile(r"`([^`]+)`")
-_PAGES: dict[str, tuple[Kind, Text]] = RESERVED | {
+_PAGES: dict[str, tuple[Kind, Text]] = {
     kind.slug: (kind, TEXTS[kind.slug]) for kind in KINDS.values()
 }
 
@@ -34,7 +33,7 @@ _PAGES: dict[str, tuple[Kind, Text]] = RESERVED | {
 def index() -> Response:
     """Every problem there is."""
     kinds = sorted((kind for kind, _ in _PAGES.values()), key=lambda kind: (kind.status, kind.slug))
-    return page(render_template("problems/index.html", kinds=kinds, reserved=RESERVED))
+    return page(render_template("problems/index.html", kinds=kinds))
 
 
 @blueprint.get("/problems/<slug>")
@@ -44,7 +43,7 @@ def one(slug: str) -> Response:
     if slug not in _PAGES:
         raise NotFound
     kind, text = _PAGES[slug]
-    example = None if slug in RESERVED else problem_example(kind)
+    example = problem_example(kind)
     return page(render_template("problems/problem.html", kind=kind, text=text, example=example))
 
 

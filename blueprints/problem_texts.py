@@ -107,6 +107,26 @@ TEXTS: dict[str, Text] = {
         "The event is completed, cancelled or expired, and stays that.",
         "There is nothing left to cancel. To take back what it did, publish another event.",
     ),
+    "callback-conflict": Text(
+        "The callback is in a state from which there is no such step, its agent has as many as it may, "
+        "another request changed it meanwhile, or another active callback with mode `deliver` has the "
+        "agent's events of one of its projects: then `callback_id` names that one. Nothing was changed.",
+        "Read the callback again. Where another one delivers already, suspend or remove that one first.",
+        {"callback_status": "rejected"},
+    ),
+    "callback-refused": Text(
+        "Judged by its text alone, the URL is none that this server calls. Nobody was called.",
+        "Take an https URL with a public host name, on port 443 or 8443, without user or fragment.",
+    ),
+    "challenge-failed": Text(
+        "The receiver was challenged, or its name was looked up, and that did not end well. `reason` is "
+        "`unreachable` (whatever the network did: name, address, connection, certificate or time), `status` "
+        "(not 200), `body` (no JSON object with `challenge_response`, or too long) or `signature` (the "
+        "response is not the HMAC of this challenge with the newest secret). The callback is there under "
+        "its `callback_id`; nothing goes out for it.",
+        "Mend the receiver, and have it challenged again: POST …/callbacks/{callback_id}/challenge.",
+        {"reason": "signature", "callback_id": "cb_0198c5a1f3f67d4082a4b6c8dae1f359"},
+    ),
     "idempotency-in-flight": Text(
         "The first request with this Idempotency-Key is still running.",
         "Repeat the request after Retry-After: it is then answered with what the first one made.",

@@ -81,6 +81,9 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     errors.IdempotencyInFlight: Kind(
         "idempotency-in-flight", 409, "The first request is still running"
     ),
+    errors.CallbackConflict: Kind(
+        "callback-conflict", 409, "The callback does not let this be done"
+    ),
     errors.TurnConflict: Kind("turn-conflict", 409, "The turn could not be taken"),
     errors.CursorGone: Kind("cursor-gone", 410, "The history of this cursor is gone"),
     errors.VersionConflict: Kind("version-conflict", 412, "The version is another one"),
@@ -89,6 +92,10 @@ KINDS: dict[type[errors.RestanteError], Kind] = {
     UnsupportedMediaType: Kind("unsupported-media-type", 415, "The body must be application/json"),
     errors.ValidationFailed: Kind("validation-error", 422, "The request is not valid"),
     errors.RecipientRefused: Kind("recipient-refused", 422, "A recipient is refused"),
+    errors.CallbackRefused: Kind("callback-refused", 422, "The URL is not taken as a callback"),
+    errors.ChallengeFailed: Kind(
+        "challenge-failed", 422, "The callback did not answer its challenge"
+    ),
     errors.IdempotencyKeyReused: Kind(
         "idempotency-key-reused", 422, "The idempotency key was used before"
     ),

@@ -100,6 +100,18 @@ class EventFinal(RestanteError):
     """The event is completed, cancelled or expired: there is nothing left to cancel."""
 
 
+class CallbackRefused(RestanteError):
+    """This URL is not taken as a callback: an https URL with a public host name is."""
+
+
+class ChallengeFailed(RestanteError):
+    """The receiver did not answer its challenge rightly: mend it, and have it challenged again."""
+
+
+class CallbackConflict(RestanteError):
+    """The callback's state, or another callback of the agent, does not let this be done."""
+
+
 class CursorGone(RestanteError):
     """The history this cursor was read from is gone: fetch the state and go on from there."""
 

@@ -1,6 +1,8 @@
 """An agent's own API (contract 5)."""
 
 from blueprints.agents import (
+    callback_changes,
+    callbacks,
     claim,
     events,
     memory,
@@ -18,6 +20,8 @@ __all__ = [
     "EventConverter",
     "KeyConverter",
     "agents",
+    "callback_changes",
+    "callbacks",
     "claim",
     "events",
     "memory",

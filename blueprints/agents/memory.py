@@ -23,6 +23,7 @@ from restante.coordination.memory_keys import check_key
 from restante.errors import (
     CursorGone,
     InboxFull,
+    NotFound,
     PayloadTooLarge,
     RecipientRefused,
     TooManyKeys,
@@ -148,7 +149,7 @@ def _write(session: Session, call: Call, change: Put | Merge | Delete) -> Reply:
     check_key(key, "key")
     agent_id = decode_id(Prefix.AGENT, call.path["agent_id"])
     if agent_id is None:
-        raise RecipientRefused(recipients=[call.path["agent_id"]])
+        raise NotFound
     written = write_one(
         session,
         call.principal,

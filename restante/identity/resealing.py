@@ -17,9 +17,11 @@ from restante.identity import server_keys, signing_keys
 from restante.identity.oidc import journeys
 from restante.identity.sealing import SealBroken, Sealer
 from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.callbacks import callback_secret
 from restante.storage.tables.identity import token_key
 from restante.storage.tables.operators import oidc_transaction
 from restante.storage.tables.signatures import signing_key
+from restante.webhooks import sealed as callback_secrets
 
 ROWS = 200
 
@@ -55,6 +57,12 @@ SEALED = (
         oidc_transaction.c.state_hash,
         purpose=lambda _: journeys.SEALED_FOR,
         context=lambda row: row.state_hash.hex(),
+    ),
+    SealedColumn(
+        callback_secret.c.secret_sealed,
+        callback_secret.c.secret_id,
+        purpose=lambda _: callback_secrets.SEALED_FOR,
+        context=lambda row: callback_secrets.context_of(row.secret_id),
     ),
 )
 

@@ -80,6 +80,7 @@ def test_no_blueprint_opens_a_unit_of_work_within_another() -> None:
         *(".database.run", ".authority.claims", ".authority.principal", ".authority.now"),
         *(".signers.find", "authenticate", "check_signature", "check_unsigned"),
         *("entrance.leave", "entrance.arrive"),
+        *(f"challenger.{verb}" for verb in ("register", "again", "change", "activate")),
     )
     wrong = [
         f"{name(path)}:{line} {called}"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from tests.http.callbacks import Outside, call_out_to
 from tests.http.world import Caller, World, open_world, verbs
 from tests.support.databases import empty_tables
 
@@ -67,3 +68,15 @@ def counted(world: World) -> Callable[[], Any]:
         event.remove(world.house.database.engine, "before_cursor_execute", note)
 
     return collect
+
+
+@pytest.fixture
+def outside(world: World) -> Outside:
+    """What the world calls is a receiver that knows the secret."""
+    return call_out_to(world)
+
+
+@pytest.fixture
+def hooked(world: World) -> Caller:
+    """An agent that may register callbacks in main."""
+    return world.agent("acme", "hooked", verbs("main", "read", "claim", "callback"))

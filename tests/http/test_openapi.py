@@ -19,7 +19,6 @@ from app import create_app
 from blueprints.access import stated_by
 from blueprints.bodies import read_body
 from blueprints.endpoint import endpoint_of
-from blueprints.problem_reserved import RESERVED
 from blueprints.problem_texts import TEXTS
 from blueprints.problems import KINDS
 from config import Settings
@@ -258,17 +257,6 @@ def test_every_problem_has_a_page_that_says_what_to_do(app: Flask) -> None:
         assert kind.title.split("'")[0] in text
         assert "What happened" in text
         assert "What to do" in text
-
-
-def test_names_that_no_call_answers_with_yet_have_their_pages(app: Flask) -> None:
-    assert not RESERVED.keys() & TEXTS.keys()
-    for slug in ("callback-refused", "challenge-failed"):
-        assert slug in RESERVED
-    for kind, text in RESERVED.values():
-        page = app.test_client().get(kind.type)
-        assert page.status_code == 200
-        assert "No call of this version" in page.text
-        assert text.remedy.split("`")[0] in page.text
 
 
 def test_every_link_of_the_pages_leads_somewhere(app: Flask) -> None:

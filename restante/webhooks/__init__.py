@@ -1,0 +1,1 @@
+"""Webhooks (contract 5.10): registration by challenge, approval, signed delivery."""
