@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from blueprints.backoff import Backoff
 from blueprints.fields import (
     Body,
     IdText,
@@ -38,19 +39,6 @@ from restante.storage.ids import Prefix, decode_id
 
 _NO_REPORT: frozenset[str] = frozenset()
 Text = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class Backoff(Body):
-    """Waits between failed attempts double from the one to the other."""
-
-    base_seconds: Seconds
-    max_seconds: Seconds
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Backoff:
-        if self.max_seconds < self.base_seconds:
-            raise PydanticCustomError("backoff", "max_seconds must not be less than base_seconds")
-        return self
 
 
 class Message(Body):
@@ -108,6 +96,11 @@ class Message(Body):
         None,
         description="Of this publication alone: a recipient gets it once, and a repeat is answered "
         "with what has become of it.",
+    )
+    supersedes_key: Text | None = Field(
+        None,
+        description="Cancels, with reason superseded, the recipient's older events of the project that "
+        "were published with the same key and that nobody holds: pending, delayed or scheduled ones.",
     )
     report: (
         Annotated[list[Literal["quarantined", "expired", "cancelled"]], Field(max_length=3)] | None
@@ -295,6 +288,7 @@ def _publication(
         backoff=None if backoff is None else (backoff.base_seconds, backoff.max_seconds),
         corrects=corrects,
         idempotency_key=message.idempotency_key,
+        supersedes_key=message.supersedes_key,
         report=_NO_REPORT if message.report is None else frozenset(message.report),
         traceparent=traceparent,
     )

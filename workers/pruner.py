@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from restante.identity.families import prune_families
+from restante.inbox import superseding
 from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
@@ -23,6 +24,7 @@ from restante.storage.tables.operators import oidc_transaction, operator_session
 from restante.storage.tables.signals import subscribe_ticket
 from restante.storage.tables.signatures import signature_nonce, signing_key
 from restante.storage.tables.triage import triage_job
+from restante.storage.tables.unread import unread_escalation
 from restante.storage.transaction import Database
 from workers.service import Service
 
@@ -47,6 +49,7 @@ KEPT = (
     (refresh_token.c.expires_at, timedelta(days=1)),
     (sample.c.sampled_at, timedelta(days=3)),
     (triage_job.c.finished_at, timedelta(days=30)),
+    (unread_escalation.c.noted_at, timedelta(days=30)),
 )
 
 
@@ -67,6 +70,7 @@ class Pruner(Service):
             name = column.table.name
             pruned = self._database.run(partial(prune, column=column, kept=kept))
             did[name] = did.get(name, 0) + pruned
+        did["superseding"] = self._database.run(partial(superseding.prune, limit=ROWS))
         did["refresh_family"] = self._database.run(prune_families)
         did["wake"] = self._database.run(self._rings.run)
         did["node"] = self._database.run(forget_nodes)

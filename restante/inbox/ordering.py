@@ -155,6 +155,8 @@ def _next(key: Key) -> Select[int]:
         )
         .order_by(ordering_waiting.c.sequence_number)
         .limit(1)
+        # the key's row is locked already; so it sees what is there under REPEATABLE READ too
+        .with_for_update()
     )
 
 

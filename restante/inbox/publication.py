@@ -23,7 +23,8 @@ class Publication:
 
     `payload`: the JSON object's text, kept as it is. Instants are naive UTC. `backoff`: (base,
     longest) in seconds. `report`: ends that its producer wants to be told of. `more`: payloads of
-    further messages that are the same but for them; not with an `idempotency_key`.
+    further messages that are the same but for them; not with an `idempotency_key`. With a
+    `supersedes_key` it cancels the older ones of that key that nobody holds (superseding.py).
     """
 
     recipients: tuple[bytes, ...]
@@ -43,6 +44,7 @@ class Publication:
     backoff: tuple[float, float] | None = None
     corrects: bytes | None = None
     idempotency_key: str | None = None
+    supersedes_key: str | None = None
     report: frozenset[str] = frozenset()
     traceparent: str | None = None
     more: tuple[bytes, ...] = ()
@@ -72,6 +74,8 @@ class Publication:
             for name in self.__dataclass_fields__
             if name not in _NOT_OF_THE_BODY
         ]
+        if self.supersedes_key is not None:
+            told.append(self.supersedes_key)
         return hashlib.sha256(repr(told).encode()).digest()
 
     def key_hash(self) -> bytes | None:
@@ -127,8 +131,11 @@ class Publication:
         )
 
 
-# a retried request carries another trace, and names the same recipients in its own way
-_NOT_OF_THE_BODY = frozenset({"recipients", "idempotency_key", "traceparent", "more"})
+# a retried request carries another trace, and names the same recipients in its own way; what came
+# later is told only where it is said, so that keys from before are still known
+_NOT_OF_THE_BODY = frozenset(
+    {"recipients", "idempotency_key", "traceparent", "more", "supersedes_key"}
+)
 
 
 def numbered(publications: Sequence[Publication]) -> Iterator[tuple[int, Publication]]:
@@ -171,3 +178,5 @@ class Arrival:
     options: bytes | None
     payload: bytes
     published: Published | None = field(default=None, repr=False)
+    # the hash of its supersedes_key
+    supersedes: bytes | None = None

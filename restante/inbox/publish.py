@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from restante.identity.principal import Principal, Project
-from restante.inbox import capacity, repeats
+from restante.inbox import capacity, repeats, superseding
 from restante.inbox.lifecycle import Gate
 from restante.inbox.place import advance_one, lock_inboxes, place
 from restante.inbox.publication import Arrival, Publication, Published, hash_key, numbered
@@ -86,6 +86,8 @@ def publish(
         key_hash, own_key = publication.key_hash(), publication.idempotency_key
         correlation = publication.correlation_id
         correlated = hash_key(correlation) if correlation else None
+        superseded = publication.supersedes_key
+        supersedes = hash_key(superseded) if superseded else None
         project_id = projects[publication.project].id
         attempts = publication.max_attempts or most
         for payload, recipient_id in product(
@@ -111,6 +113,7 @@ def publish(
                     options=options,
                     payload=payload,
                     published=event,
+                    supersedes=supersedes,
                 )
             )
             if own_key:
@@ -134,10 +137,13 @@ def write(session: Session) -> None:
     now = recorded.first.now
     placed = [a for a in recorded.arrivals if a.available_at <= now]
     counts = Counter(a.recipient_id for a in recorded.arrivals)
-    heads = _advance_one(session, recorded, placed, counts)
+    newer = [a for a in recorded.arrivals if a.supersedes is not None]
+    heads = None if newer else _advance_one(session, recorded, placed, counts)
     advanced = heads is not None
     if heads is None:
         rows = lock_inboxes(session, counts)
+        if newer:  # what goes makes room
+            superseding.cancel_older(session, newer, now)
         bounds = {r: row.unsettled_bound for r, row in rows.items()}
         capacity.check(session, counts, bounds, recorded.limits)
         heads = {a.recipient_id: rows[a.recipient_id].head for a in placed}
@@ -150,6 +156,7 @@ def write(session: Session) -> None:
     if placed:
         place(session, placed, heads, now, advanced=advanced)
     _schedule(session, [a for a in recorded.arrivals if a.available_at > now])
+    superseding.cancel_own(session, newer)
 
 
 def _advance_one(

@@ -43,6 +43,10 @@ PRESENCE = {"stream": "connected", "poll": "polling", "callback": "called", "awa
 )
 @click.option("--expires-in", "expires_in_seconds", type=float, help="Seconds to be started in.")
 @click.option("--max-attempts", type=int, help="1 to 100; the server's default is 5.")
+@click.option(
+    "--supersedes-key",
+    help="Older events of this key that nobody holds are cancelled: only the newest counts.",
+)
 @click.option("--corrects", help="evt_… that this one replaces.")
 @click.option(
     "--report",

@@ -16,6 +16,8 @@ class Publication:
 
     `available_at` or `delay_seconds`, `expires_at` or `expires_in_seconds`: one of each pair.
     `backoff_base_seconds` and `backoff_max_seconds` replace the server's backoff together.
+    `supersedes_key` cancels older events of the recipient and project with the same key, those that
+    nobody holds.
     """
 
     payload: Mapping[str, Any]
@@ -36,6 +38,7 @@ class Publication:
     backoff_max_seconds: float | None = None
     corrects: str | None = None
     idempotency_key: str | None = None
+    supersedes_key: str | None = None
     report: Sequence[str] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -74,6 +77,7 @@ _PLAIN = (
     "max_attempts",
     "corrects",
     "idempotency_key",
+    "supersedes_key",
 )
 
 
