@@ -25,3 +25,14 @@ def test_a_list_goes_on_while_the_secret_key_is_changed() -> None:
         take(after, LIST, token)
     with pytest.raises(PageTokenInvalid):
         take(between, ("receipts", "d"), token)
+
+
+def test_one_text_is_the_token_and_no_other_that_decodes_alike() -> None:
+    for position in ([7], [77], [777]):
+        token = give(session(NEW), LIST, position)
+        others = [token + "=" * n for n in (1, 2, 3)]
+        last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+        others += [token[:-1] + letter for letter in last if letter != token[-1]]
+        for other in others:
+            with pytest.raises(PageTokenInvalid):
+                take(session(NEW), LIST, other)
