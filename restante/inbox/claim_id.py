@@ -124,7 +124,7 @@ def live_events(
             agent_inbox.c.gate == Gate.CLAIMED.value,
             agent_inbox.c.claim_expires_at > now,
         )
-        .order_by(agent_inbox.c.sequence_number)
+        .order_by(agent_inbox.c.rank, agent_inbox.c.sequence_number)  # as they were given
     )
     if claim_ref is not None:
         statement = statement.where(agent_inbox.c.claim_ref == claim_ref)

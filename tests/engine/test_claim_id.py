@@ -21,6 +21,12 @@ def test_a_repeat_returns_the_live_events_with_payload_and_claims_nothing(mail: 
     assert (again.spent, again.claim_id, len(again.events)) == (False, NAME, 2)
 
 
+def test_they_come_again_in_the_order_in_which_they_came(mail: Mailbox) -> None:
+    mail.publish_many(mail.publication(priority=n) for n in (0, 7, -3, 7))
+    first = [event.id for event in mail.take(claim_id=NAME)]
+    assert [event.id for event in mail.take(claim_id=NAME)] == first
+
+
 def test_only_what_is_still_held_comes_again(mail: Mailbox) -> None:
     mail.publish_many(mail.publication() for _ in range(3))
     a, b, c = mail.take(claim_id=NAME)
