@@ -20,6 +20,7 @@ from restante.coordination.merge_patch import merged
 from restante.errors import (
     NotFound,
     PayloadTooLarge,
+    RecipientRefused,
     RestanteError,
     TooManyMemoryKeys,
     VersionConflict,
@@ -103,13 +104,19 @@ def write_many(
     """Write different keys → for each what it is now, or why it was not written.
 
     Why not: VersionConflict, NotFound, TooManyMemoryKeys, PayloadTooLarge. The agent is told by an
-    event of each, unless it is the writer; `notify`: then too. Raises RecipientRefused for an agent
-    that is unknown, foreign, removed or without the project.
+    event of each, unless it is the writer; `notify`: then too. Raises NotFound for an agent that is
+    unknown, foreign, removed or without the project; RecipientRefused for a writer that is to be told
+    itself and does not read the project.
     """
     tells = notify or writer.id != agent_id
     if tells:
         # before anything of it is looked at: it may be another tenant's
-        check_recipients(session, writer, [_notice(agent_id, write) for write in writes])
+        try:
+            check_recipients(session, writer, [_notice(agent_id, write) for write in writes])
+        except RecipientRefused:
+            if writer.id == agent_id:
+                raise
+            raise NotFound from None  # its path names it: there is no such memory
         lock_inboxes(session, [agent_id])
     revision = memory_rows.lock(session, writer.tenant_id, agent_id)
     rows = memory_rows.find(

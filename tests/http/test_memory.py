@@ -218,8 +218,14 @@ def test_who_may_write_what(world: World, alice: Caller, bob: Caller) -> None:
     ):
         path = f"agents/{agent_id}/memory/{slug}/k"
         answer = scribe.call("PUT", path, json={"value": 1})
-        assert (answer.status_code, answer.json["type"]) == (422, "/problems/recipient-refused")
-        assert answer.json["recipients"] == [agent_id]
+        assert (answer.status_code, answer.json["type"]) == (404, "/problems/not-found")
+
+
+def test_who_does_not_read_a_project_is_told_of_nothing_in_it(world: World) -> None:
+    writer = world.agent("acme", "writer", verbs("main", "memory"))
+    answer = writer.call("PUT", "A/memory/main/k?notify=true", json={"value": 1})
+    assert (answer.status_code, answer.json["type"]) == (422, "/problems/recipient-refused")
+    assert put(writer, "k", 1).json["version"] == 1
 
 
 def test_nobody_else_reads(world: World, alice: Caller, bob: Caller) -> None:
