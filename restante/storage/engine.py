@@ -37,6 +37,7 @@ def make_engine(
     parsed = parsed.set(drivername="mysql+pymysql").update_query_dict({"charset": "utf8mb4"})
     engine = create_engine(
         parsed,
+        hide_parameters=True,  # an error is logged, and payloads are not
         isolation_level="READ COMMITTED",
         pool_size=slots,
         max_overflow=0,
@@ -80,7 +81,11 @@ def _on_loopback(url: URL) -> bool:
 
 
 def _sqlite(url: str, busy_seconds: float) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": busy_seconds, "check_same_thread": False})
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        connect_args={"timeout": busy_seconds, "check_same_thread": False},
+    )
     engine.dialect.insert_returning = False
     engine.dialect.delete_returning = False
 

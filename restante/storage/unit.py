@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.orm import Session
 
 from restante.storage.driver import Answer, Refused, ask
+
+_SHOWN_CHARACTERS = 500
+# a string, or what the cut has left of one
+_VALUE = re.compile(r"X?'(?:[^'\\]|\\.|''|\\$)*(?:'|$)", re.DOTALL)
 
 
 class Unit(Session):
@@ -86,6 +91,13 @@ def send(connection: Connection, texts: Sequence[str]) -> list[Answer]:
                 connection.dispatch.before_cursor_execute(connection, None, text, (), None, False)
         return ask(connection.connection.dbapi_connection, texts)
     except Refused as refused:
-        connection._handle_dbapi_exception(refused.error, refused.text, None, None, None)  # noqa: SLF001 - see above
+        text = without_values(refused.text)
+        connection._handle_dbapi_exception(refused.error, text, None, None, None)  # noqa: SLF001 - see above
     except Exception as error:  # noqa: BLE001 - it is turned into SQLAlchemy's, as by its own execution
-        connection._handle_dbapi_exception(error, texts[0], None, None, None)  # noqa: SLF001 - see above
+        text = without_values(texts[0])
+        connection._handle_dbapi_exception(error, text, None, None, None)  # noqa: SLF001 - see above
+
+
+def without_values(text: str) -> str:
+    """The beginning of a statement, for errors: what was in it belongs to others, and errors are logged."""
+    return _VALUE.sub("?", text[:_SHOWN_CHARACTERS])
