@@ -63,7 +63,7 @@ def settle_challenge(
     if found.note is not None:
         # what a tenant must not be told, lest it has a scanner: the platform's chain has it
         record(session, Entry(None, by, action, target, outcome=outcome, reason=found.note))
-    if row.get("status") == Status.SUSPENDED.value:
+    if "status_reason" in row:
         suspended = Entry(
             tenant_id, by, Action.CALLBACK_SUSPEND, target, reason=row["status_reason"]
         )
