@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from flask import Flask
 
-from blueprints.console import account, again, device, failures, oidc, sign_in, which
+from blueprints.console import (
+    account,
+    again,
+    device,
+    failures,
+    jobs,
+    oidc,
+    quarantine,
+    sign_in,
+    theme,
+    triage,
+    which,
+)
 from blueprints.console.foreign_text import foreign
-from blueprints.console.lengths import instant, length
+from blueprints.console.lengths import instant, length, milliseconds
 
 __all__ = ["install"]
 
@@ -18,6 +30,10 @@ BLUEPRINTS = (
     again.blueprint,
     account.blueprint,
     device.blueprint,
+    theme.blueprint,
+    quarantine.blueprint,
+    triage.blueprint,
+    jobs.blueprint,
 )
 for _blueprint in BLUEPRINTS:
     failures.show_as_pages(_blueprint)
@@ -25,7 +41,9 @@ for _blueprint in BLUEPRINTS:
 
 def install(app: Flask) -> None:
     """Give the application its console."""
-    app.jinja_env.filters.update(foreign=foreign, instant=instant, length=length)
+    app.jinja_env.filters.update(
+        foreign=foreign, instant=instant, length=length, milliseconds=milliseconds
+    )
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     failures.show_unknown_addresses(app)

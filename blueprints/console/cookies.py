@@ -1,4 +1,4 @@
-"""The console's cookies: the session's, and a visitor's who is about to sign in: who he is, where to.
+"""The console's cookies: the session's, a visitor's who is about to sign in (who, where to), the colours.
 
 `__Host-` and Secure (RFC 6265bis, section 4.1.3) where the public URL is https; on loopback, where
 it may be http, browsers refuse both.
@@ -18,6 +18,8 @@ from extensions import house
 SESSION = "restante-session"
 VISITOR = "restante-visitor"
 NEXT = "restante-next"
+THEME = "restante-theme"
+THEMES = ("light", "dark")
 _TOKEN_SIZE = 200
 
 
@@ -53,6 +55,12 @@ def new_visitor() -> str:
 def csrf_token(cookie: str) -> str:
     """What forms carry: it follows from the cookie, which no other site can read."""
     return hmac.new(cookie.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+def theme_of(asked: Request) -> str | None:
+    """`light` or `dark`; None: as the reader's system has it."""
+    chosen = read(asked, THEME)
+    return chosen if chosen in THEMES else None
 
 
 def _named(name: str) -> str:

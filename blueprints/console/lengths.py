@@ -24,6 +24,11 @@ def length(span: timedelta) -> str:
     raise AssertionError
 
 
+def milliseconds(number: int) -> timedelta:
+    """So many as a length."""
+    return timedelta(milliseconds=number)
+
+
 def instant(at: datetime) -> str:
     """`30 Nov, 08:14 UTC`."""
     return f"{at.day}{_SPACE}{at:%b}, {at:%H:%M}{_SPACE}UTC"

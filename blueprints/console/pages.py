@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response, make_response, render_template, request
 
-from blueprints.console.cookies import csrf_token
+from blueprints.console.cookies import csrf_token, theme_of
 from blueprints.request_ids import request_id
 from extensions import house
 from restante.identity.sessions import SignedIn
@@ -14,6 +14,7 @@ from restante.identity.sessions import SignedIn
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; "
+    "script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     # with no-referrer browsers send `Origin: null` with our own forms (Fetch, section 3.2)
@@ -38,6 +39,7 @@ def page(
         signed_in=signed_in,
         csrf=None if cookie is None else csrf_token(cookie),
         request_id=request_id(request),
+        theme=theme_of(request),
         **shown,
     )
     answer = make_response(text, status)

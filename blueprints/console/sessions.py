@@ -37,11 +37,14 @@ class ForeignForm(RestanteError):
     """The form does not come from a page that this browser was shown: nothing was changed."""
 
 
-def with_session(right: Right | None = None, *, anew: bool = False) -> Callable[[View], View]:
+def with_session(
+    right: Right | None = None, *, anew: bool = False, polled: bool = False
+) -> Callable[[View], View]:
     """A view that is handed (session of the database, SignedIn) within the one unit of work.
 
     A right that takes it, or `anew`: who has not proved just now who he is does that first (again.py).
     What is refused to somebody who is signed in is in the audit: that commits before it is raised.
+    `polled`: a part that a page asks for by itself; that keeps no session alive.
     """
     takes_proof = anew or (right is not None and RULES[right].anew)
 
@@ -55,7 +58,7 @@ def with_session(right: Right | None = None, *, anew: bool = False) -> Callable[
                 return _nobody(refused)
 
             def work(session: Session) -> Response | RestanteError:
-                found = resume_session(session, token)
+                found = resume_session(session, token, used=not polled)
                 if found is None:
                     return _nobody(refused)
                 why = refused or _missing(found, right)

@@ -107,8 +107,11 @@ def begin_session(
     return token
 
 
-def resume_session(session: Session, token: str) -> SignedIn | None:
-    """Who is signed in by that cookie, who has now been seen; None: nobody."""
+def resume_session(session: Session, token: str, *, used: bool = True) -> SignedIn | None:
+    """Who is signed in by that cookie, who has now been seen; None: nobody.
+
+    `used` is false where a page asked by itself: that is no use of the session.
+    """
     connection = session.connection()
     row = connection.execute(_sessions().where(_token_is(token))).one_or_none()
     if row is None or row.status != OperatorStatus.ACTIVE.value:
@@ -116,7 +119,7 @@ def resume_session(session: Session, token: str) -> SignedIn | None:
     now = database_now(session)
     if row.expires_at <= now:
         return None
-    if now - row.seen_at >= NOTED:
+    if used and now - row.seen_at >= NOTED:
         connection.execute(
             update(operator_session)
             .where(operator_session.c.session_id == row.session_id)

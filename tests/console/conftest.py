@@ -1,7 +1,7 @@
-"""`world` for the console: tenant acme, with nobody signed in."""
+"""`world` for the console: tenant acme, with nobody signed in; `alice` and `bob` are agents in it."""
 
 from __future__ import annotations
 
-from tests.http.conftest import counted, settings, world
+from tests.http.conftest import alice, bob, ci, counted, settings, world
 
-__all__ = ["counted", "settings", "world"]
+__all__ = ["alice", "bob", "ci", "counted", "settings", "world"]

@@ -29,6 +29,11 @@ class Element:
     def text(self) -> str:
         return " ".join(self._text().split())
 
+    @property
+    def raw(self) -> str:
+        """The text as it stands there, with its spaces."""
+        return "".join(c if isinstance(c, str) else c.raw for c in self.children)
+
     def _text(self) -> str:
         parts = [child if isinstance(child, str) else child._text() for child in self.children]
         inside = "".join(parts)
@@ -52,11 +57,15 @@ class Element:
         owner = found.attributes.get("id")
         inside = [one for one in found if "form" not in one.attributes]
         inside += [one for one in self if owner and one.attributes.get("form") == owner]
-        return {
+        sent = {
             one.attributes["name"]: one.attributes.get("value", "")
             for one in inside
-            if one.tag == "input" and one.attributes.get("type") != "checkbox"
+            if one.tag == "input"
+            and one.attributes.get("type") != "checkbox"
+            and (one.attributes.get("type") != "radio" or "checked" in one.attributes)
         }
+        areas = [one for one in inside if one.tag == "textarea"]
+        return sent | {one.attributes["name"]: one.raw.removeprefix("\n") for one in areas}
 
     def buttons(self) -> list[str]:
         return [one.text for one in self.all("button")]

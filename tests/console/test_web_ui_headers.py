@@ -75,7 +75,7 @@ def test_wu_018_pages_need_nothing_that_the_policy_forbids(world: World) -> None
                 if attribute in ("href", "src", "action", "formaction"):
                     assert re.match(r"/(?!/)|http://127\.0\.0\.1:8000$", value), (name, value)
         sheets = [link.attributes["href"] for link in page.all("link")]
-        assert sheets == ["/static/console.css"], name
+        assert sheets == ["/static/console.css", "/static/bare.css"], name
         assert [html.attributes["lang"] for html in page.all("html")] == ["en"]
         assert len(page.all("h1")) == 1, name
         named = {label.attributes.get("for") for label in page.all("label")}

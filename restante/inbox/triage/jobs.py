@@ -98,6 +98,11 @@ class Job:
     created_at: datetime | None = None
     finished_at: datetime | None = None
 
+    @property
+    def public_id(self) -> str | None:
+        """`job_…`; None: it was a dry run."""
+        return None if self.job_id is None else encode_id(Prefix.JOB, self.job_id)
+
 
 class SelectionChanged(ValidationFailed):
     """The events are no longer those that were counted: nothing was done."""
@@ -170,7 +175,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
 def read(session: Session, administrator: Administrator, job_id: bytes | None) -> Job:
     """One job of the tenant. Raises NotFound."""
     administrator.require(Right.QUARANTINE_READ, *NEEDED.values())
-    return _job(_find(session, administrator.tenant_id, job_id))
+    return job_of(_find(session, administrator.tenant_id, job_id))
 
 
 def cancel(session: Session, administrator: Administrator, job_id: bytes | None) -> Job:
@@ -193,7 +198,7 @@ def cancel(session: Session, administrator: Administrator, job_id: bytes | None)
         target = encode_id(Prefix.JOB, found.job_id)
         entry = Entry(administrator.tenant_id, administrator.by, Audited.JOB_CANCEL, target=target)
         record(session, entry)
-    return _job(_find(session, administrator.tenant_id, job_id))
+    return job_of(_find(session, administrator.tenant_id, job_id))
 
 
 def _select(session: Session, tenant_id: bytes, order: Order) -> Selection:
@@ -238,6 +243,7 @@ def _find(session: Session, tenant_id: bytes, job_id: bytes | None) -> Any:
     return row
 
 
-def _job(row: Any) -> Job:
+def job_of(row: Any) -> Job:
+    """A row of `triage_job` as a job."""
     told = {name: getattr(row, name) for name in Job.__dataclass_fields__}
     return Job(**told | {"action": Action(row.action), "state": State(row.state)})

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from restante.errors import NotFound
@@ -88,6 +88,19 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
             )
         )
     return groups
+
+
+def count_quarantined(session: Session, administrator: Administrator) -> int:
+    """How many events lie in the tenant's quarantine; COUNTED + 1: more than COUNTED."""
+    administrator.require(Right.QUARANTINE_READ)
+    some = (
+        select(literal(1).label("one"))
+        .where(_lies(administrator.tenant_id))
+        .limit(COUNTED + 1)
+        .subquery()
+    )
+    counted: int = session.connection().execute(select(func.count()).select_from(some)).scalar_one()
+    return counted
 
 
 def list_quarantined(

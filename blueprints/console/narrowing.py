@@ -1,0 +1,123 @@
+"""Which quarantined events a page or a form of quarantine means: what stands in its address, read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from werkzeug.datastructures import MultiDict
+
+from restante.identity.administrators import Administrator
+from restante.identity.called import agent_called
+from restante.identity.projects import projects_of
+from restante.inbox.triage.selection import Filter
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, decode_id
+from restante.storage.transaction import Session
+
+NOTHING = bytes(16)
+HOURS = {"1": "the last hour", "24": "the last 24 hours", "168": "the last 7 days"}
+REASONS = {
+    "attempts_exhausted": "attempts used up",
+    "rejected": "rejected",
+    "release_loop": "released again and again",
+}
+MOST_EVENTS = 100
+_CAUSE = re.compile(r"[0-9a-f]{32}")
+_TITLES = {
+    "cause": "cause",
+    "project": "project",
+    "inbox": "inbox",
+    "code": "code",
+    "reason": "reason",
+    "hours": "in",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """`fields`: what is set, as an address and a form have it. `events`: ids, where some are picked."""
+
+    filter: Filter
+    fields: Mapping[str, str]
+    events: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> Any:
+        """For an order of triage: what was picked, or the filter."""
+        if self.events:
+            return [decode_id(Prefix.EVENT, text) for text in self.events]
+        return self.filter
+
+    def query(self, **changed: str) -> str:
+        """As a query; a field changed to nothing is left out."""
+        fields = {name: text for name, text in {**self.fields, **changed}.items() if text}
+        pairs = [*fields.items(), *(("event", event) for event in self.events)]
+        return f"?{urlencode(pairs)}" if pairs else ""
+
+    def chips(self) -> list[tuple[str, str, str]]:
+        """(what, its value, the query without it) of each field that is set."""
+        return [
+            (title, _shown(name, self.fields[name]), self.query(**{name: ""}))
+            for name, title in _TITLES.items()
+            if name in self.fields
+        ]
+
+    def until(self, moment: datetime) -> Narrowing:
+        """The same, up to what lay there at that instant."""
+        fields = {**self.fields, "until": moment.isoformat()}
+        if self.filter.since is not None:
+            fields["since"] = self.filter.since.isoformat()
+        return replace(self, filter=replace(self.filter, until=moment), fields=fields)
+
+
+def narrowing(
+    session: Session, administrator: Administrator, asked: MultiDict[str, str]
+) -> Narrowing:
+    """What an address or a form names. What is not there, or no value, means nothing at all."""
+    fields = {
+        name: text
+        for name in (*_TITLES, "since", "until")
+        if (text := asked.get(name, "").strip()[:190])
+    }
+    project_id = recipient_id = None
+    if "project" in fields:
+        known = projects_of(session, administrator.tenant_id).get(fields["project"])
+        project_id = NOTHING if known is None else known.id
+    if "inbox" in fields:
+        recipient_id = agent_called(session, administrator.tenant_id, fields["inbox"]) or NOTHING
+    cause = fields.get("cause")
+    if cause is not None and not _CAUSE.fullmatch(cause):
+        cause = "none"
+    since = _instant(fields.get("since"))
+    if since is None and fields.get("hours") in HOURS:
+        since = database_now(session) - timedelta(hours=int(fields["hours"]))
+    filter_ = Filter(
+        failure_signature=cause,
+        recipient_id=recipient_id,
+        project_id=project_id,
+        code=fields.get("code"),
+        quarantine_reason=fields.get("reason"),
+        since=since,
+        until=_instant(fields.get("until")),
+    )
+    events = tuple(dict.fromkeys(text[:64] for text in asked.getlist("event")[:MOST_EVENTS]))
+    return Narrowing(filter_, fields, events)
+
+
+def _instant(text: str | None) -> datetime | None:
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if found is None or found.tzinfo is not None else found
+
+
+def _shown(name: str, text: str) -> str:
+    if name == "hours":
+        return HOURS.get(text, text)
+    return REASONS.get(text, text) if name == "reason" else text

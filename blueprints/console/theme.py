@@ -1,0 +1,29 @@
+"""Light, dark, or as the reader's system has it: a cookie that says nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from flask import Blueprint, Response, request
+
+from blueprints.console import cookies, return_path
+from blueprints.console.pages import see
+from blueprints.console.sessions import with_session
+from restante.identity.sessions import SignedIn
+from restante.storage.transaction import Session
+
+blueprint = Blueprint("console_theme", __name__)
+_LIFE = timedelta(days=365)
+
+
+@blueprint.post("/theme")
+@with_session()
+def choose(session: Session, who: SignedIn) -> Response:
+    """Set it, or give it up, and go back to where one was."""
+    answer = see(return_path.ours(request.form.get(return_path.FIELD)) or return_path.HOME)
+    wanted = request.form.get("theme", "")
+    if wanted in cookies.THEMES:
+        cookies.give(answer, cookies.THEME, wanted, life=_LIFE)
+    else:
+        cookies.take(answer, cookies.THEME)
+    return answer

@@ -1,0 +1,136 @@
+"""Redrive and discard of many: a dry run, how, why, then a job. Nothing goes that was not counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from blueprints.console.narrowing import Narrowing, narrowing
+from blueprints.console.pages import see
+from blueprints.console.sessions import with_session
+from blueprints.console.shell import administrator, shell
+from restante.errors import ValidationFailed
+from restante.identity.roles import Right, may
+from restante.identity.sessions import SignedIn
+from restante.inbox.triage import jobs
+from restante.inbox.triage.jobs import Action, Order, SelectionChanged
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.transaction import Session
+
+blueprint = Blueprint("console_triage", __name__)
+MOST_REASON = 2_000
+CHANGED = (
+    "The events are no longer those that were counted, so nothing was done. "
+    "This is what it would be now."
+)
+WAYS = {"spread": 0.05, "slow": 1.0, "now": 0.0}
+"""Seconds between two events."""
+
+
+@blueprint.get("/quarantine/redrive")
+@with_session(Right.EVENTS_REDRIVE)
+def count_redrive(session: Session, who: SignedIn) -> Response:
+    """What putting these back would do now."""
+    return _counted(session, who, Action.REDRIVE)
+
+
+@blueprint.post("/quarantine/redrive")
+@with_session(Right.EVENTS_REDRIVE)
+def redrive(session: Session, who: SignedIn) -> Response:
+    """Put back those that were counted."""
+    return _start(session, who, Action.REDRIVE)
+
+
+@blueprint.get("/quarantine/discard")
+@with_session(Right.EVENTS_DISCARD)
+def count_discard(session: Session, who: SignedIn) -> Response:
+    """What giving these up would do now."""
+    return _counted(session, who, Action.DISCARD)
+
+
+@blueprint.post("/quarantine/discard")
+@with_session(Right.EVENTS_DISCARD)
+def discard(session: Session, who: SignedIn) -> Response:
+    """Give up those that were counted."""
+    return _start(session, who, Action.DISCARD)
+
+
+def _counted(
+    session: Session,
+    who: SignedIn,
+    action: Action,
+    *,
+    status: int = 200,
+    fault: str | None = None,
+    field: str | None = None,
+) -> Response:
+    admin = administrator(who)
+    chosen = narrowing(session, admin, request.values)
+    now = database_now(session)
+    if request.method == "GET" or field is None:  # whoever only slipped keeps what he has counted
+        chosen = chosen.until(now)
+    try:
+        dry = jobs.count(session, admin, _order(action, chosen))
+    except ValidationFailed:
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+    role = who.operator.role
+    return shell(
+        "triage.html",
+        session,
+        who,
+        here="quarantine",
+        status=status,
+        action=action,
+        chosen=chosen,
+        dry=dry,
+        counted_at=chosen.filter.until or now,
+        spread=WAYS,
+        reason=request.form.get("why", "")[:MOST_REASON],
+        way=request.form.get("way", "spread"),
+        force="force" in request.form,
+        fault=fault,
+        field=field,
+        may_redrive=may(role, Right.EVENTS_REDRIVE),
+        may_discard=may(role, Right.EVENTS_DISCARD),
+    )
+
+
+def _start(session: Session, who: SignedIn, action: Action) -> Response:
+    admin, form = administrator(who), request.form
+    reason = form.get("why", "").strip()
+    if not reason or len(reason) > MOST_REASON:
+        said = "Say why" if not reason else f"At most {MOST_REASON:,} characters"
+        fault = f"{said}: it is kept with each event and in the audit. Nothing was done."
+        return _counted(session, who, action, status=422, fault=fault, field="why")
+    force = action is Action.REDRIVE and form.get("force") == "yes"
+    expected = _number(form.get("matched" if force else "total", ""))
+    if action is Action.DISCARD and _number(form.get("typed", "")) != expected:
+        fault = "That is not the number of events. Nothing was done."
+        return _counted(session, who, action, status=422, fault=fault, field="typed")
+    stagger = WAYS.get(form.get("way", ""), 0.0) if action is Action.REDRIVE else 0.0
+    order = _order(
+        action,
+        narrowing(session, admin, form),
+        reason=reason,
+        force=force,
+        stagger_seconds=stagger,
+        expected=-1 if expected is None else expected,
+    )
+    try:
+        job_id = jobs.start(session, admin, order)
+    except SelectionChanged:
+        return _counted(session, who, action, status=409, fault=CHANGED)
+    except ValidationFailed:
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+    return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
+
+
+def _order(action: Action, chosen: Narrowing, **more: Any) -> Order:
+    return Order(action=action, chosen=chosen.chosen, **{"reason": "", **more})
+
+
+def _number(text: str) -> int | None:
+    plain = text.replace(",", "").replace("\N{NO-BREAK SPACE}", "").strip()
+    return int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 10 else None

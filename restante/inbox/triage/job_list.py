@@ -1,0 +1,32 @@
+"""Triage jobs of a tenant as they are listed: what was done to many events, by whom and why, newest first."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right
+from restante.inbox import page_token
+from restante.inbox.triage.jobs import Job, job_of
+from restante.storage.tables.triage import triage_job
+
+
+def list_jobs(
+    session: Session, administrator: Administrator, *, limit: int, token: str | None = None
+) -> tuple[list[Job], str | None]:
+    """→ (jobs, next page token). Raises PageTokenInvalid and what `Administrator.require` does."""
+    administrator.require(Right.QUARANTINE_READ)
+    of = ("jobs", administrator.tenant_id.hex())
+    before = page_token.take(session, of, token)
+    query = select(triage_job).where(triage_job.c.tenant_id == administrator.tenant_id)
+    if before is not None:
+        query = query.where(triage_job.c.job_id < bytes.fromhex(before))
+    rows = (
+        session.connection()
+        .execute(query.order_by(triage_job.c.job_id.desc()).limit(limit + 1))
+        .all()
+    )
+    shown = rows[:limit]
+    more = page_token.give(session, of, shown[-1].job_id.hex()) if len(rows) > limit else None
+    return [job_of(row) for row in shown], more

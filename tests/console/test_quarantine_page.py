@@ -1,0 +1,199 @@
+"""Quarantine in the console: causes, a dry run, a job, and what is done to whom picked what."""
+
+from __future__ import annotations
+
+import pytest
+
+from restante.identity.roles import Role
+from tests.console.browsing import Browser, audited, signed_in
+from tests.http.test_triage import poison, work_off
+from tests.http.world import Caller, World, verbs
+
+REDRIVE, DISCARD = "/quarantine/redrive", "/quarantine/discard"
+
+
+def links(browser: Browser, start: str) -> list[str]:
+    """Where links of the page that begin like this lead."""
+    found = [a.attributes["href"] for a in browser.page.all("a")]
+    return [href for href in found if href.startswith(start)]
+
+
+def sums(browser: Browser) -> dict[str, str]:
+    """The figures of a dry run or a job."""
+    page = browser.page
+    names, values = page.all("dt"), page.all("dd")
+    return {name.text: value.text for name, value in zip(names, values, strict=True)}
+
+
+def test_an_empty_quarantine_says_what_comes_here(world: World) -> None:
+    browser = signed_in(world)
+    browser.get("/quarantine")
+    assert "Quarantine is empty" in browser.page.text
+    assert "attempts are used up" in browser.page.text
+    assert links(browser, REDRIVE) == []
+    browser.get("/quarantine?code=E_NONE")
+    assert "Nothing lies here with code E_NONE" in browser.page.text
+    assert "/quarantine" in links(browser, "/quarantine")
+
+
+def test_a_wave_is_counted_put_back_and_watched(world: World, alice: Caller, bob: Caller) -> None:
+    ids = poison(alice, bob, "no field 'a' in 17", "no field 'b' in 23", "else")
+    browser = signed_in(world)
+    browser.get("/quarantine")
+    assert [one.text for one in browser.page.all("span", **{"class": "many most"})] == ["2 events"]
+    browser.get(links(browser, REDRIVE)[0])
+    assert browser.heading == "Redrive 2 events"
+    assert sums(browser) == {"match": "2", "would be redriven": "2"}
+    assert browser.page.buttons()[-1] == "Redrive 2 events"
+    browser.send(REDRIVE, why="  ")
+    assert browser.answer.status_code == 422
+    assert "Say why" in browser.page.one("div", role="alert").text
+    browser.send(REDRIVE, why="the schema has it now", way="now")
+    assert browser.answer.status_code == 303
+    job = browser.answer.headers["Location"]
+    entry = audited(world)[-1]
+    assert (entry.action, entry.reason) == ("event.redrive", "2 events: the schema has it now")
+    browser.get(job)
+    assert browser.page.one("div", id="progress").attributes["hx-trigger"] == "every 2s"
+    assert "ops@example.com" in browser.page.text
+    work_off(world)
+    browser.get(f"{job}/progress")
+    assert browser.page.all("html") == []
+    assert "hx-trigger" not in browser.page.one("div", id="progress").attributes
+    assert sums(browser)["redriven"] == "2 of 2"
+    browser.get(job)
+    assert browser.page.all("script") == []
+    assert [e["event_id"] for e in alice.claim(limit=10)] == ids[:2]
+    browser.get("/quarantine/jobs")
+    assert "Redrive 2 completed 2 of 2 ops@example.com the schema has it now" in browser.page.text
+
+
+def test_only_what_was_counted_goes(world: World, alice: Caller, bob: Caller) -> None:
+    poison(alice, bob, "x")
+    browser = signed_in(world)
+    browser.get("/quarantine")
+    browser.get(links(browser, REDRIVE)[0])
+    world.pass_time(1)
+    poison(alice, bob, "x")
+    browser.send(REDRIVE, why="one was counted", way="now")
+    work_off(world)
+    browser.get(browser.answer.headers["Location"])
+    assert sums(browser)["redriven"] == "1 of 1"
+
+
+def test_where_one_that_was_counted_has_left_nothing_is_done(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    ids = poison(alice, bob, "x", "x")
+    browser, other = signed_in(world), signed_in(world, email="b@example.com")
+    browser.get("/quarantine")
+    browser.get(links(browser, REDRIVE)[0])
+    other.get(f"{DISCARD}?event={ids[0]}")
+    other.send(DISCARD, why="junk", typed="1")
+    work_off(world)
+    browser.send(REDRIVE, why="late", way="now")
+    assert browser.answer.status_code == 409
+    assert "no longer those that were counted" in browser.page.text
+    assert browser.heading == "Redrive 1 event"
+    assert alice.get(f"A/inbox/{ids[1]}").json["status"] == "quarantined"
+
+
+def test_a_discard_takes_the_number(world: World, alice: Caller, bob: Caller) -> None:
+    ids = poison(alice, bob, "x", "y")
+    browser = signed_in(world)
+    browser.get(DISCARD)
+    assert "This cannot be undone" in browser.page.text
+    browser.send(DISCARD, why="junk", typed="3")
+    assert (browser.answer.status_code, "not the number" in browser.page.text) == (422, True)
+    assert alice.get(f"A/inbox/{ids[0]}").json["status"] == "quarantined"
+    browser.send(DISCARD, why="junk", typed="2")
+    work_off(world)
+    assert {alice.get(f"A/inbox/{i}").json["status"] for i in ids} == {"cancelled"}
+
+
+def test_a_job_is_stopped(world: World, alice: Caller, bob: Caller) -> None:
+    poison(alice, bob, "x", "x", "x")
+    browser = signed_in(world)
+    browser.get(f"{REDRIVE}")
+    browser.send(REDRIVE, why="slowly", way="slow")
+    job = browser.answer.headers["Location"]
+    work_off(world)
+    browser.get(job)
+    browser.send(f"{job}/cancel")
+    browser.get(job)
+    assert sums(browser)["kept back when it was stopped"] == "2"
+    assert "Stop this job" not in browser.page.buttons()
+
+
+def test_events_are_paged_and_narrowed(world: World, alice: Caller, bob: Caller) -> None:
+    poison(alice, bob, *("x" for _ in range(25)))
+    browser = signed_in(world)
+    browser.get("/quarantine/events?inbox=alice&project=main")
+    assert len(browser.page.all("input", name="event")) == 20
+    older = browser.page.one("a", rel="next")
+    browser.get(f"/quarantine/events{older.attributes['href']}")
+    assert len(browser.page.all("input", name="event")) == 5
+    for other in ("inbox=nobody", "project=other", "reason=release_loop", "code=none", "cause=x"):
+        browser.get(f"/quarantine/events?{other}")
+        assert browser.page.all("input", name="event") == [], other
+    assert browser.get("/quarantine/events?page=forged").status_code == 404
+
+
+def test_wu_039_causes_and_jobs_of_others_are_as_those_that_never_were(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    ids = poison(alice, bob, "x")
+    mine = signed_in(world)
+    mine.get("/quarantine")
+    cause = links(mine, "/quarantine/causes/")[0]
+    mine.get(REDRIVE)
+    mine.send(REDRIVE, why="mine", way="slow")
+    job = mine.answer.headers["Location"]
+    world.tenant("rival", "main")
+    rival = signed_in(world, tenant="rival", email="r@example.com", role=Role.TENANT_ADMIN)
+    rival.get("/quarantine")
+    assert "Quarantine is empty" in rival.page.text
+    paths = (cause, f"/quarantine/causes/{'0' * 32}")
+    told = [(rival.get(path).status_code, rival.heading) for path in paths]
+    assert told == [(404, "Nothing of it lies in quarantine")] * 2
+    for path in (job, f"{job}/progress", f"/quarantine/jobs/job_{'0' * 32}"):
+        assert rival.get(path).status_code == 404
+    form = {"csrf": rival.token(), "why": "theirs", "event": ids[0], "total": "1", "matched": "1"}
+    assert rival.post(REDRIVE, form).status_code == 404
+    assert rival.post(DISCARD, {**form, "typed": "1"}).status_code == 404
+    assert rival.post(f"{job}/cancel", {"csrf": rival.token()}).status_code == 404
+    assert rival.get("/quarantine/events?inbox=alice").status_code == 200
+    assert rival.page.all("input", name="event") == []
+    assert mine.get(job).status_code == 200
+    assert "Stop this job" in mine.page.buttons()
+
+
+@pytest.mark.parametrize("total", ["", "-1", "two", "99999999999"])
+def test_a_form_without_its_count_does_nothing(
+    world: World, alice: Caller, bob: Caller, total: str
+) -> None:
+    (event,) = poison(alice, bob, "x")
+    browser = signed_in(world)
+    browser.get(REDRIVE)
+    browser.send(REDRIVE, why="w", total=total)
+    assert browser.answer.status_code == 409
+    assert alice.get(f"A/inbox/{event}").json["status"] == "quarantined"
+
+
+def test_what_would_run_late_goes_only_when_it_is_ticked(world: World) -> None:
+    agent = world.agent("acme", "keyed", verbs("main"))
+    world.service("acme", "ci", ["tenant:events:publish"]).publish(agent, ordering_key="k")
+    (event,) = agent.claim()
+    agent.post(
+        f"A/inbox/{event['event_id']}/reject",
+        {"claim_generation": event["claim_generation"], "reason": "r"},
+    )
+    agent.publish(agent, ordering_key="k")
+    (later,) = agent.claim()
+    agent.post(f"A/inbox/{later['event_id']}/ack", {"claim_generation": later["claim_generation"]})
+    browser = signed_in(world)
+    browser.get(REDRIVE)
+    assert sums(browser)["would be redriven"] == "0"
+    browser.send(REDRIVE, why="late is right", way="now", force="yes")
+    work_off(world)
+    assert [e["event_id"] for e in agent.claim()] == [event["event_id"]]
