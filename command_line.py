@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from config import Settings, SettingsRefused, load_settings
+from config import Settings, SettingsRefused, check_database_url, load_settings
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import RestanteError, ValidationFailed
-from restante.storage import schema
+from restante.storage import incarnation, schema
 from restante.storage.engine import make_engine
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
@@ -61,19 +62,31 @@ def database() -> Iterator[Database]:
     engine = open_engine(settings)
     try:
         schema.check(engine, MIGRATIONS)
-        yield Database(engine)
+        house = Database(engine)
+        house.run(incarnation.current)  # which a half-made copy has not
+        yield house
     finally:
         engine.dispose()
 
 
-def open_engine(settings: Settings) -> Any:
+def open_engine(settings: Settings) -> Engine:
     """An engine on the database of the settings; for SQLite its folder is made."""
     if settings.embedded:
         settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _open(settings.database_url)
+
+
+def open_engine_on(url: str, option: str) -> Engine:
+    """An engine on the database that an option names, whatever the settings say."""
+    try:
+        return _open(check_database_url(url))
+    except ValueError as error:
+        raise click.ClickException(f"{option} {error}.") from None
+
+
+def _open(url: str) -> Engine:
     # a command may wait where a server may not: behind a busy `serve`, and for a long migration
-    engine = make_engine(
-        settings.database_url, read_timeout_seconds=PATIENCE_SECONDS, busy_seconds=BUSY_SECONDS
-    )
+    engine = make_engine(url, read_timeout_seconds=PATIENCE_SECONDS, busy_seconds=BUSY_SECONDS)
     examine(engine).require()
     return engine
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import logging
 import os
+from secrets import randbits
 from typing import Any
 
 import click
@@ -20,31 +21,24 @@ from command_line import (
     by_command,
     database,
     of_tenant,
-    open_engine,
+    open_engine_on,
     refusing,
     say,
 )
 from config import load_settings
+from database_commands import db
 from doctor import examine_all
 from egress_commands import egress
 from front_door import look_from_outside
 from key_commands import keys, secrets
 from operator_commands import operator
 from restante import __version__
-from restante.audit.actions import Action
-from restante.audit.chain import record
-from restante.audit.entries import Entry
 from restante.audit.verification import Progress, verify_on
-from restante.coordination.restored import restore_memory
 from restante.identity.agents import create_agent
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
 from restante.identity.tenants import create_tenant, find_tenant
-from restante.inbox.restored import forget_streams, restore_inboxes
-from restante.storage import incarnation, schema
 from restante.storage.ids import Prefix, encode_id
-from restante.storage.instance import lock_for_serving
-from restante.storage.transaction import Database
 from workers.maintain import run_maintenance
 from workers.start import start
 
@@ -59,56 +53,11 @@ def main() -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
+main.add_command(db)
 main.add_command(egress)
 main.add_command(operator)
 main.add_command(keys)
 main.add_command(secrets)
-
-
-@main.group()
-def db() -> None:
-    """The database."""
-
-
-@db.command("upgrade")
-@as_json
-@refusing
-def db_upgrade(*, as_json: bool) -> None:
-    """Bring the database's tables to this release."""
-    engine = open_engine(load_settings())
-    try:
-        revision = schema.upgrade(engine, MIGRATIONS)
-        Database(engine).run(incarnation.current)
-    finally:
-        engine.dispose()
-    say({"revision": revision}, f"The schema is at revision {revision}.", as_json=as_json)
-
-
-@db.command("restored")
-@as_json
-@refusing
-def db_restored(*, as_json: bool) -> None:
-    """Begin new epochs after a backup was restored. Stop every `serve` before."""
-    with database() as house:
-        if (settings := load_settings()).embedded:
-            lock_for_serving(settings.database_file)  # until this command ends
-        last: bytes | None = b""
-        inboxes = 0
-        while last is not None:
-            last, number = house.run(functools.partial(restore_inboxes, after=last))
-            inboxes += number
-        last = b""
-        while last is not None:
-            last = house.run(functools.partial(restore_memory, after=last))
-        house.run(forget_streams)
-        begun = house.run(incarnation.begin)
-        house.run(lambda s: record(s, Entry(None, by_command(), Action.DATABASE_RESTORED)))
-    say(
-        {"incarnation_id": begun.id, "inboxes": inboxes},
-        f"{inboxes} inboxes have begun a new epoch; their agents will be told to fetch their state. "
-        "Whatever was revoked or disabled after the backup was made is not so any more: do it again.",
-        as_json=as_json,
-    )
 
 
 @main.group()
@@ -234,6 +183,30 @@ def audit_verify(context: click.Context, *, as_json: bool) -> None:
         text = f"Entry {broken.number} of {broken.tenant_id or 'the platform'}: {broken.fault}."
     say({"ok": broken is None, **answer}, text, as_json=as_json)
     context.exit(0 if broken is None else 1)
+
+
+@main.command("leak-test")
+@click.option("--database-url", required=True, metavar="U", help="One that nobody needs.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="To try the same again.")
+@as_json
+@click.pass_context
+@refusing
+def leak_test(
+    context: click.Context, *, database_url: str, seed: int | None, as_json: bool
+) -> None:
+    """Try on a disposable database whether this build loses mail; exit 1 where it does."""
+    from workers.leak_test.run import leak_test as run  # noqa: PLC0415 - no other command needs it
+
+    seed = randbits(32) if seed is None else seed
+    click.echo(f"seed {seed}", err=True)
+    engine = open_engine_on(database_url, "--database-url")
+    try:
+        report = run(engine, MIGRATIONS, seed=seed)
+    finally:
+        engine.dispose()
+    lines = [f"{'ok ' if c.ok else 'LEAK'} {c.name}: {c.detail}" for c in report.checks]
+    say(report.told(), "\n".join(lines), as_json=as_json)
+    context.exit(0 if report.ok else 1)
 
 
 @main.command()

@@ -133,23 +133,7 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _known_backend(cls, text: str) -> str:
-        if not text:
-            return text
-        try:
-            url = make_url(text)
-        except ArgumentError:
-            raise ValueError("is no database URL; write mysql://user:password@host/name") from None
-        if url.get_backend_name() not in BACKENDS:
-            raise ValueError(
-                "names a database that is not supported; use mysql://, mariadb:// or sqlite:///"
-            )
-        if not url.database:
-            raise ValueError(
-                "names no database; put its name (for SQLite: its file) after the last slash"
-            )
-        if url.get_backend_name() == "sqlite" and url.database == ":memory:":
-            raise ValueError("is SQLite in memory, which forgets everything; name a file")
-        return text
+        return check_database_url(text) if text else text
 
     @field_validator("public_url")
     @classmethod
@@ -251,6 +235,25 @@ def load_settings(**given: Any) -> Settings:
         return Settings(**given)
     except ValidationError as error:
         raise SettingsRefused(list(_sentences(error))) from None
+
+
+def check_database_url(text: str) -> str:
+    """The URL of a database that there can be a house on; else ValueError."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ValueError("is no database URL; write mysql://user:password@host/name") from None
+    if url.get_backend_name() not in BACKENDS:
+        raise ValueError(
+            "names a database that is not supported; use mysql://, mariadb:// or sqlite:///"
+        )
+    if not url.database:
+        raise ValueError(
+            "names no database; put its name (for SQLite: its file) after the last slash"
+        )
+    if url.get_backend_name() == "sqlite" and url.database == ":memory:":
+        raise ValueError("is SQLite in memory, which forgets everything; name a file")
+    return text
 
 
 def check_origin(text: str) -> str:

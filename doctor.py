@@ -80,7 +80,7 @@ class Examination:
         try:
             present = database.run(incarnation.current)
             incarnation.check_seen(settings.instance, settings.database_url, present)
-        except incarnation.DatabaseOlderThanSeen as error:
+        except (incarnation.DatabaseOlderThanSeen, incarnation.HalfCopied) as error:
             self.findings.append(_refused("incarnation", error.detail))
         self.findings += identity_provider(settings, database)
 

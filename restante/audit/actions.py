@@ -65,8 +65,10 @@ class Action(StrEnum):
     EVENT_DISCARD = "event.discard"
     EVENT_CANCEL = "event.cancel"
     EVENT_AMEND = "event.amend"
+    PAYLOAD_READ = "payload.read"
     JOB_CANCEL = "job.cancel"
     DATABASE_RESTORED = "database.restored"
+    DATABASE_COPIED = "database.copied"
 
 
 class Outcome(StrEnum):

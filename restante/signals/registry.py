@@ -107,6 +107,13 @@ def leave(session: Session, node_id: bytes) -> None:
     session.connection().execute(delete(node).where(node.c.node_id == node_id))
 
 
+def count_live_nodes(session: Session) -> int:
+    """How many processes serve this database."""
+    seen = node.c.seen_at > database_now(session) - GONE_AFTER
+    asked = select(func.count()).select_from(node).where(seen)
+    return session.connection().execute(asked).scalar_one()
+
+
 def forget_nodes(session: Session) -> int:
     """Remove processes not seen for a minute, with their streams; returns how many."""
     dead = sorted(

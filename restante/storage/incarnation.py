@@ -28,6 +28,14 @@ class DatabaseOlderThanSeen(RestanteError):
     """This database is an earlier state of the one that was served from here: a backup was restored."""
 
 
+COPYING = "copying:"
+"""What the incarnation of a half-made copy begins with."""
+
+
+class HalfCopied(RestanteError):
+    """This database is half a copy: run the `restante db copy` that was broken off again, to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Incarnation:
     """A history by its id; `mark` only grows within it."""
@@ -62,11 +70,13 @@ def advance(session: Session) -> Incarnation:
 
 
 def current(session: Session) -> Incarnation:
-    """The history as it is; a new database begins its first."""
+    """The history as it is; a new database begins its first. Raises HalfCopied."""
     asked = select(incarnation.c.incarnation_id, incarnation.c.begun_at, incarnation.c.mark)
     row = session.connection().execute(asked).one_or_none()
     if row is None:
         return begin(session)
+    if row.incarnation_id.startswith(COPYING):
+        raise HalfCopied
     begun_at: datetime = row.begun_at
     return Incarnation(row.incarnation_id, begun_at.isoformat(timespec="microseconds"), row.mark)
 

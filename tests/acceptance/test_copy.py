@@ -1,0 +1,92 @@
+"""`restante db copy`: from the embedded default to a server, as its users do it (contract section 8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+
+from restante.storage.clock import database_now
+from restante.storage.engine import make_engine
+from restante.storage.ids import new_id
+from restante.storage.tables.signals import node
+from restante.storage.transaction import Database
+from tests.acceptance.stage import Stage, call, token_of
+from tests.support.serving import RestanteCommand, Served
+
+
+@pytest.mark.timeout(300)
+def test_agents_go_on_with_their_cursors_on_the_new_server(
+    empty_database_url: str, serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    old_url = f"sqlite:///{tmp_path / 'mail.db'}"
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    old, new = (RestanteCommand(url, settings=settings) for url in (old_url, empty_database_url))
+    old.upgrade()
+    served = serve(old_url, settings=settings)
+    engine = make_engine(old_url, busy_seconds=5)
+    stage = Stage(Database(engine), served)
+    for number in range(4):
+        stage.publish(payload={"n": number}, ordering_key=None if number else "k")
+    page = call(stage.address("inbox?after_cursor=0&limit=2"), stage.token(stage.agent))[1]
+    (held,) = stage.claim(limit=1, lease_seconds=3_000)
+
+    new.upgrade()
+    beside = old.run("db", "copy", "--to", empty_database_url, "--json")
+    assert (beside.returncode, beside.stdout) == (1, "")
+    assert str(served.process.pid) in beside.stderr
+    served.stop()
+    engine.dispose()
+    told = old.json("db", "copy", "--to", empty_database_url)
+    assert told["tables"]["agent_inbox"] == 4
+    assert told["left_out"].keys() == {"node", "open_stream", "wake"}
+    assert told["rows"] == sum(told["tables"].values())
+    assert new.json("audit", "verify")["ok"] is True
+    again = old.run("db", "copy", "--to", empty_database_url, "--json")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "holds rows already" in again.stderr
+
+    stage.served = serve(empty_database_url, settings=settings)
+    token = token_of(stage.served.url, stage.agent)
+    cursor = f"after_cursor={page['next_cursor']}&epoch={page['epoch']}"
+    status, rest = call(stage.address(f"inbox?{cursor}"), token)
+    assert status == 200
+    assert [e["sequence_number"] for e in rest["events"]] == [3, 4]
+    order = {"claim_generation": held["claim_generation"], "result": {"ok": True}}
+    status, done = call(stage.address(f"inbox/{held['event_id']}/ack"), token, order)
+    assert (status, done["status"]) == (200, "completed")
+    stage.tokens.clear()
+    assert stage.publish()["sequence_number"] == 5
+
+
+def test_what_is_served_or_the_same_is_refused(tmp_path: Path) -> None:
+    urls = [f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db")]
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    old, new = (RestanteCommand(url, settings=settings) for url in urls)
+    old.upgrade()
+    new.upgrade()
+    engine = make_engine(urls[0])
+    Database(engine).run(
+        lambda s: s.connection().execute(
+            insert(node).values(node_id=new_id(), seen_at=database_now(s))
+        )
+    )
+    engine.dispose()
+    for command, target, expected in (
+        (old, urls[1], "served by 1 process"),
+        (new, urls[0], "served by 1 process"),
+        (new, urls[1], "are the same"),
+        (new, "postgresql://x/y", "--to names a database that is not supported"),
+        (new, f"sqlite:///{tmp_path / 'c.db'}", "restante db upgrade"),
+    ):
+        done = command.run("db", "copy", "--to", target, "--json")
+        assert (done.returncode, done.stdout) == (1, ""), target
+        assert expected in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+    third = RestanteCommand(f"sqlite:///{tmp_path / 'c.db'}", settings=settings)
+    third.upgrade()
+    told = json.loads(new.text("db", "copy", "--to", f"sqlite:///{tmp_path / 'c.db'}", "--json"))
+    assert told["tables"]["tenant"] == 0
