@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.http.administration import let_states_age
-from tests.http.walk import CALLS, OF_PATHS, Household, Ids, Route, routes, settle_in
+from tests.http.household import Household, settle_in
+from tests.http.walk import CALLS, OF_PATHS, Ids, Route, routes
 from tests.http.walking import Watch, told
 from tests.http.world import World
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.http.walk import CALLS, routes, settle_in, token_rules
+from tests.http.household import settle_in
+from tests.http.walk import CALLS, routes, token_rules
 from tests.http.world import World
 
 

@@ -12,7 +12,8 @@ from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.identity import granted_scope
 from tests.http.administration import let_states_age
 from tests.http.bad_tokens import bad_credentials, remove_key
-from tests.http.walk import ALL_TENANT, ALL_VERBS, Household, Route, routes, settle_in
+from tests.http.household import Household, settle_in
+from tests.http.walk import ALL_TENANT, ALL_VERBS, Route, routes
 from tests.http.walking import Watch
 from tests.http.world import Caller, World, verbs
 

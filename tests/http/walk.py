@@ -14,16 +14,21 @@ from werkzeug.routing import Rule
 
 from blueprints.access import Access, stated_by
 from restante.identity.scopes import TenantScope, Verb
-from tests.http.world import Caller, World, unknown_id, verbs
+from tests.http.callbacks import SECRET
+from tests.http.world import Caller, unknown_id
 
 ALL_VERBS = [verb.value for verb in Verb]
 ALL_TENANT = [scope.value for scope in TenantScope]
 A, ADMIN = "/api/v1/agents/<agent_id>", "/api/v1/admin"
 ONE = f"{A}/inbox/<event_id>"
 MEMORY = f"{A}/memory/<project>/<key:key>"
+CALLBACK = f"{A}/callbacks/<callback_id>"
 ROOM = "/api/v1/rooms/<room_id>"
 AGENT, SERVICE = f"{ADMIN}/agents/<agent_id>", f"{ADMIN}/services/<service_id>"
-OF_PATHS = ("agent_id", "event_id", "key_id", "room_id", "job_id", "assignment_id", "service_id")
+OF_PATHS = (
+    *("agent_id", "event_id", "key_id", "room_id", "job_id", "assignment_id", "service_id"),
+    "callback_id",
+)
 JWK = {"kty": "OKP", "crv": "Ed25519", "x": "oVr7WXWFMGYqOGAIQsD4XbBIp3nNtbCRY3LzLcBYY9Q"}
 
 
@@ -41,6 +46,9 @@ class Ids:
     job_id: str = field(default_factory=lambda: unknown_id("job"))
     assignment_id: str = field(default_factory=lambda: unknown_id("asg"))
     service_id: str = field(default_factory=lambda: unknown_id("svc"))
+    callback_id: str = field(default_factory=lambda: unknown_id("cb"))
+    active: str = field(default_factory=lambda: unknown_id("cb"))
+    suspended: str = field(default_factory=lambda: unknown_id("cb"))
     agent_credential: str = field(default_factory=lambda: unknown_id("key"))
     service_credential: str = field(default_factory=lambda: unknown_id("key"))
     project: str = "main"
@@ -71,7 +79,7 @@ class Good:
     def names(self, rule: str) -> list[str]:
         """The ids that its path has."""
         known = [one.name for one in fields(Ids) if one.default_factory is not MISSING]
-        names = [self.named.get(name, name) for name in (*known, "credential_id")]
+        names = dict.fromkeys(self.named.get(name, name) for name in (*known, "credential_id"))
         probe = replace(Ids(), **{name: f"<{name}>" for name in known})
         path = self.path(rule, probe).partition("?")[0]
         return [name for name in names if f"<{name}>" in path]
@@ -125,6 +133,14 @@ CALLS: dict[tuple[str, str], Good] = {
     ("POST", f"{A}/signing-keys"): said(),
     ("GET", f"{A}/signing-keys"): NOTHING,
     ("DELETE", f"{A}/signing-keys/<key_id>"): NOTHING,
+    ("POST", f"{A}/callbacks/check"): said(url="https://new.example.com/"),
+    ("POST", f"{A}/callbacks"): said(url="https://new.example.com/", secret=SECRET, mode="notify"),
+    ("GET", f"{A}/callbacks"): NOTHING,
+    ("GET", CALLBACK): NOTHING,
+    ("PATCH", CALLBACK): said(max_in_flight=2),
+    ("DELETE", CALLBACK): NOTHING,
+    ("POST", f"{CALLBACK}/challenge"): NOTHING,
+    ("POST", f"{CALLBACK}/secret"): said(secret=SECRET),
     ("GET", f"{A}/state"): NOTHING,
     ("GET", f"{A}/subscribe"): NOTHING,
     ("POST", f"{A}/subscribe-tickets"): said(),
@@ -162,6 +178,19 @@ CALLS: dict[tuple[str, str], Good] = {
         for step in ("disable", "enable", "pause", "remove", "resume")
     },
     ("GET", f"{ADMIN}/audit"): NOTHING,
+    ("GET", f"{ADMIN}/callbacks"): NOTHING,
+    ("GET", f"{ADMIN}/callbacks/<callback_id>"): NOTHING,
+    **{
+        ("POST", f"{ADMIN}/callbacks/<callback_id>/{step}"): Good(
+            lambda _: {"reason": "agreed"}, named={"callback_id": which}
+        )
+        for step, which in (
+            ("approve", "callback_id"),
+            ("reject", "callback_id"),
+            ("suspend", "active"),
+            ("resume", "suspended"),
+        )
+    },
     ("GET", f"{ADMIN}/jobs/<job_id>"): NOTHING,
     ("POST", f"{ADMIN}/jobs/<job_id>/cancel"): NOTHING,
     ("GET", f"{ADMIN}/projects"): NOTHING,
@@ -234,55 +263,3 @@ def routes(app: Flask) -> list[Route]:
         for rule, method, access in token_rules(app)
         if (method, rule.rule) in CALLS
     ]
-
-
-@dataclass(frozen=True)
-class Household:
-    """An agent of a tenant with everything that routes name, and a service that administers it."""
-
-    agent: Caller
-    boss: Caller
-    ids: Ids
-
-    def caller(self, route: Route) -> Caller:
-        """Who calls it, if it is to succeed."""
-        return self.boss if route.administers else self.agent
-
-
-def settle_in(world: World, tenant: str, name: str) -> Household:
-    """A household of that tenant, which must not want signatures yet."""
-    one = world.agent(tenant, name, verbs("main", *ALL_VERBS))
-    other = world.agent(tenant, f"{name}-other", verbs("main", *ALL_VERBS))
-    boss = world.service(tenant, f"{name}-boss", ALL_TENANT)
-    worker = world.service(tenant, f"{name}-worker", ["tenant:agents:read"])
-    rejected, claimed, waiting = (one.publish(one)[0]["event_id"] for _ in range(3))
-    one.claim(limit=2, consumer="c", lease_seconds=43_200)
-    refusal = {"claim_generation": 1, "reason": "no"}
-    assert one.post(f"A/inbox/{rejected}/reject", refusal).status_code == 200
-    room = one.post("rooms", {"project": "main", "name": name, "members": [one.id]})
-    assert one.call("PUT", "A/memory/main/some/key", json={"value": {}}).status_code == 200
-    work = {"project": "main", "candidates": [other.id], "payload": {}}
-    assigned = one.post("assignments", work)
-    assert assigned.status_code == 201, assigned.text
-    wanted = {"event_ids": [rejected], "reason": "later", "stagger_seconds": 600}
-    job = boss.post("admin/quarantine/redrive", wanted)
-    assert job.status_code in (200, 201, 202), job.text
-    credentials = [
-        boss.get(f"admin/{kind}/{whose.id}/credentials").json["credentials"][0]["credential_id"]
-        for kind, whose in (("agents", one), ("services", worker))
-    ]
-    ids = Ids(
-        agent_id=one.id,
-        other=other.id,
-        event_id=waiting,
-        claimed=claimed,
-        rejected=rejected,
-        key_id=one.post("A/signing-keys", {}).json["key_id"],
-        room_id=room.json["room_id"],
-        job_id=job.json["job_id"],
-        assignment_id=assigned.json["assignment_id"],
-        service_id=worker.id,
-        agent_credential=credentials[0],
-        service_credential=credentials[1],
-    )
-    return Household(one, boss, ids)
