@@ -1,4 +1,4 @@
-"""Deletes what is only kept for a while: spent keys, records of claims, rings, samples, dead processes."""
+"""Deletes what is only kept for a while: spent keys, records of claims, rings, samples, past work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 
+from restante.coordination.past_assignments import ASSIGNMENTS, prune_assignments
 from restante.identity.families import prune_families
 from restante.inbox import superseding
 from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
+from restante.storage.tables.assignments import assignment_sticky
 from restante.storage.tables.identity import token_key
 from restante.storage.tables.keys import claim_record, idempotency_key, publication_key
 from restante.storage.tables.logins import (
@@ -50,6 +52,8 @@ KEPT = (
     (sample.c.sampled_at, timedelta(days=3)),
     (triage_job.c.finished_at, timedelta(days=30)),
     (unread_escalation.c.noted_at, timedelta(days=30)),
+    # whoever has the work of its key next is chosen anew
+    (assignment_sticky.c.worked_at, timedelta(days=90)),
 )
 
 
@@ -72,7 +76,8 @@ class Pruner(Service):
             did[name] = did.get(name, 0) + pruned
         did["superseding"] = self._database.run(partial(superseding.prune, limit=ROWS))
         did["refresh_family"] = self._database.run(prune_families)
+        assignments = did["assignment"] = self._database.run(prune_assignments)
         did["wake"] = self._database.run(self._rings.run)
         did["node"] = self._database.run(forget_nodes)
-        did["more"] = int(max(did.values()) >= ROWS)
+        did["more"] = int(max(did.values()) >= ROWS or assignments >= ASSIGNMENTS)
         return did

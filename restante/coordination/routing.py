@@ -112,7 +112,12 @@ def stick(session: Session, project_id: bytes, sticky_hash: bytes, agent_id: byt
             assignment_sticky.c.sticky_hash == sticky_hash,
         )
     )
-    row = {"project_id": project_id, "sticky_hash": sticky_hash, "agent_id": agent_id}
+    row = {
+        "project_id": project_id,
+        "sticky_hash": sticky_hash,
+        "agent_id": agent_id,
+        "worked_at": database_now(session),
+    }
     try:
         connection.execute(insert(assignment_sticky), row)
     except IntegrityError as error:

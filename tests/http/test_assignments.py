@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Table, func, select
 
 from restante.storage.ids import Prefix, decode_id
-from restante.storage.tables.assignments import assignment
+from restante.storage.tables.assignments import (
+    assignment,
+    assignment_event,
+    assignment_routing,
+    assignment_sticky,
+)
 from tests.http.assigning import assign
 from tests.http.world import Caller, World, unknown_id, verbs
 from workers.assignments import Assignments
+from workers.pruner import Pruner
 from workers.timers import Timers
 
 
@@ -36,6 +42,11 @@ def read(by: Caller, made: dict[str, Any]) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json
     return told
+
+
+def rows_of(world: World, table: Table) -> int:
+    counted = select(func.count()).select_from(table)
+    return int(world.house.database.run(lambda s: s.connection().execute(counted).scalar_one()))
 
 
 def settle(agent: Caller, verb: str, **said: Any) -> None:
@@ -202,6 +213,29 @@ def test_its_payload_is_dropped_with_its_end(
     unroutable = assign(producer, capability="none has it")
     assert [kept(m) for m in (done, called_off, unroutable)] == [b"", b"", b""]
     assert kept(open_one) != b""
+
+
+def test_it_is_kept_for_as_long_as_events_are_after_its_end(
+    world: World, one: Caller, two: Caller, producer: Caller
+) -> None:
+    assign(producer, one)
+    assign(producer, two)  # and this one stays open
+    settle(one, "ack")
+    for days, kept in ((29, 2), (2, 1)):
+        world.pass_time(days * 86_400)
+        Pruner(world.house.database).run_once()
+        for table in (assignment, assignment_event, assignment_routing):
+            assert rows_of(world, table) == kept
+
+
+def test_work_of_a_key_is_given_anew_after_a_long_time(
+    world: World, one: Caller, producer: Caller
+) -> None:
+    assign(producer, one, policy="sticky", sticky_key="acme/site")
+    for days, kept in ((89, 1), (2, 0)):
+        world.pass_time(days * 86_400)
+        Pruner(world.house.database).run_once()
+        assert rows_of(world, assignment_sticky) == kept
 
 
 def test_who_made_it_ends_it_with_a_token_that_may_publish_there(world: World, one: Caller) -> None:

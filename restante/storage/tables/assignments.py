@@ -47,6 +47,7 @@ assignment = Table(
     Column("due_at", Instant, nullable=True),
     CheckConstraint("state = 'assigned' OR due_at IS NULL", name="ended_has_no_timer"),
     Index("assignment_due", "due_at"),
+    Index("assignment_ended", "ended_at"),
     Index("assignments_of_tenant", "tenant_id", "state", "assignment_id"),
     Index("assignments_of_agent", "agent_id", "state"),
     **TABLE_OPTIONS,
@@ -83,5 +84,6 @@ assignment_sticky = Table(
     Column("project_id", Id, primary_key=True),
     Column("sticky_hash", Hash, primary_key=True),
     Column("agent_id", Id, nullable=False),
+    Column("worked_at", Instant, nullable=True, index=True),
     **TABLE_OPTIONS,
 )
