@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
 
 from blueprints.admin.blueprint import ListQuery, admin, administrator, having
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, Slug
+from blueprints.fields import Answer, Body, IdText, Slug, integral
 from blueprints.idempotency import once
 from blueprints.shapes import WireInstant
-from restante.errors import IdempotencyInFlight, IdempotencyKeyReused, PageTokenInvalid
+from restante.errors import (
+    IdempotencyInFlight,
+    IdempotencyKeyReused,
+    PageTokenInvalid,
+    RecipientRefused,
+)
 from restante.identity.project_settings import (
-    OnQuarantine,
+    MOST_UNREAD_SECONDS,
+    OPERATORS,
     ProjectSettings,
     add_project,
     change_project,
@@ -34,9 +42,13 @@ class ProjectBody(Body):
 
 
 class ProjectChange(Body):
-    """What becomes of an ordering key whose head goes into quarantine."""
+    """Those named are set, the others stay. `unread_after_seconds` that is null: for however long."""
 
-    on_quarantine: _OnQuarantine
+    on_quarantine: _OnQuarantine = "skip"
+    unread_after_seconds: (
+        Annotated[int, Field(ge=1, le=MOST_UNREAD_SECONDS), BeforeValidator(integral)] | None
+    ) = None
+    unread_escalate_to: IdText = OPERATORS
 
 
 class Project(Answer):
@@ -45,6 +57,8 @@ class Project(Answer):
     project_id: str
     slug: str
     on_quarantine: _OnQuarantine
+    unread_after_seconds: int | None
+    unread_escalate_to: str
     created_at: WireInstant
 
 
@@ -59,6 +73,8 @@ PROJECT: dict[str, Any] = {
     "project_id": "prj_0198c5a1f3dc7a19a1b3c5d7e9f01235",
     "slug": "main",
     "on_quarantine": "skip",
+    "unread_after_seconds": None,
+    "unread_escalate_to": OPERATORS,
     "created_at": "2031-05-01T09:30:00.125000Z",
 }
 
@@ -116,20 +132,30 @@ def list_all_projects(session: Session, call: Call) -> Reply:
     summary="Change a project",
     description="`on_quarantine` says what an event that goes into quarantine from now on does to those that "
     "wait behind it under its ordering key: `skip`, the next of them can be claimed; `hold`, they wait until "
-    "it is redriven or discarded. A key that is held already stays held until then.",
+    "it is redriven or discarded. A key that is held already stays held until then.\n\n"
+    "An event that is pending, was never claimed and not read for `unread_after_seconds` is told, once, to "
+    "`unread_escalate_to`: an agent that has the project gets an event `unread_escalation` that names it, "
+    "`operators` find it in the console. So do they where that agent does not read its own mail either, is "
+    "removed, or has lost the project.",
     body=ProjectChange,
-    examples={"hold": {"on_quarantine": "hold"}},
+    examples={
+        "hold": {"on_quarantine": "hold"},
+        "to the operators": {"unread_after_seconds": 3600, "unread_escalate_to": OPERATORS},
+        "to an agent": {
+            "unread_after_seconds": 900,
+            "unread_escalate_to": "agt_0198c5a1f3dc7a19a1b3c5d7e9f01234",
+        },
+        "no more": {"unread_after_seconds": None},
+    },
     answer=Project,
     answer_examples={"changed": {**PROJECT, "on_quarantine": "hold"}},
+    problems=(RecipientRefused,),
 ).route(admin, "/projects/<slug>")
 def change_one_project(session: Session, call: Call) -> Reply:
     """Set it."""
-    changed = change_project(
-        session,
-        administrator(call),
-        call.path["slug"],
-        on_quarantine=OnQuarantine(call.body.on_quarantine),
-    )
+    body: ProjectChange = call.body
+    changes = {name: getattr(body, name) for name in body.model_fields_set}
+    changed = change_project(session, administrator(call), call.path["slug"], changes)
     return Reply(shown(changed))
 
 
@@ -139,5 +165,7 @@ def shown(project: ProjectSettings) -> dict[str, Any]:
         "project_id": project.public_id,
         "slug": project.slug,
         "on_quarantine": project.on_quarantine,
+        "unread_after_seconds": project.unread_after_seconds,
+        "unread_escalate_to": project.unread_escalate_to,
         "created_at": instant(project.created_at),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry
-from restante.errors import NotFound
+from restante.errors import NotFound, RecipientRefused, ValidationFailed
 from restante.identity.administrators import Administrator
 from restante.identity.projects import create_project
 from restante.identity.roles import Right
 from restante.identity.scopes import SLUG
 from restante.inbox import page_token
-from restante.storage.ids import Prefix, encode_id
+from restante.inbox.escalation_policy import holds
+from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.tables.identity import project
 
 
@@ -31,13 +32,23 @@ class OnQuarantine(StrEnum):
     HOLD = "hold"
 
 
+OPERATORS = "operators"
+MOST_UNREAD_SECONDS = 30 * 86_400
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """A project as it is set. `created_at`: UTC."""
+    """A project as it is set. `created_at`: UTC.
+
+    What nobody has read for `unread_after_seconds` (None: for however long) is told to
+    `unread_escalate_to`: an agent, `agt_…`, or `operators`.
+    """
 
     id: bytes
     slug: str
     on_quarantine: OnQuarantine
+    unread_after_seconds: int | None
+    unread_escalate_to: str
     created_at: datetime
 
     @property
@@ -82,31 +93,68 @@ def list_projects(
 
 
 def change_project(
-    session: Session, who: Administrator, slug: str, *, on_quarantine: OnQuarantine
+    session: Session, who: Administrator, slug: str, changes: Mapping[str, Any]
 ) -> ProjectSettings:
-    """Say what a head that goes into quarantine from now on does to its ordering key.
+    """Set `on_quarantine`, `unread_after_seconds`, `unread_escalate_to`, those named.
 
-    A key that is held already stays held until its head is redriven or discarded. Raises NotFound and
-    what `Administrator.require` does. What is as it was is no change, and no entry of the audit.
+    A key that is held already stays held until its head is redriven or discarded. Raises NotFound,
+    ValidationFailed, RecipientRefused (an agent that is not the tenant's, is removed or has not the
+    project: alike) and what `Administrator.require` does. What is as it was is no change, and no entry
+    of the audit.
     """
     who.require(Right.AGENTS_WRITE)
+    if not changes:
+        raise ValidationFailed.at("", f"names nothing to change; give {' or '.join(_SET)}")
     found = _find(session, who, slug, _ROWS.with_for_update())
-    if found.on_quarantine is on_quarantine:
+    changed = {name: changes[name] for name in _SET if name in changes}
+    changed = {name: value for name, value in changed.items() if value != getattr(found, name)}
+    if not changed:
         return found
     session.connection().execute(
         update(project)
         .where(project.c.project_id == found.id)
-        .values(on_quarantine=on_quarantine.value)
+        .values(
+            {name: _column(session, who, found, name, value) for name, value in changed.items()}
+        )
     )
-    reason = f"{slug}: on_quarantine {on_quarantine}"
+    told = (f"{name} {'null' if value is None else value}" for name, value in changed.items())
+    reason = f"{slug}: {', '.join(told)}"
     record(
         session,
         Entry(who.tenant_id, who.by, Action.PROJECT_UPDATE, found.public_id, reason=reason),
     )
-    return replace(found, on_quarantine=on_quarantine)
+    return replace(found, **changed)
 
 
-_ROWS = select(project.c.project_id, project.c.slug, project.c.on_quarantine, project.c.created_at)
+def _column(
+    session: Session, who: Administrator, found: ProjectSettings, name: str, value: Any
+) -> Any:
+    """What is kept of a setting."""
+    if name == "unread_after_seconds":
+        if value is not None and not 1 <= value <= MOST_UNREAD_SECONDS:
+            raise ValidationFailed.at(
+                f"/{name}", f"must be 1 to {MOST_UNREAD_SECONDS}, or null for no limit"
+            )
+        return value
+    if name != "unread_escalate_to":
+        return OnQuarantine(value).value
+    if value == OPERATORS:
+        return None
+    agent_id = decode_id(Prefix.AGENT, value)
+    if agent_id is None or not holds(session, who.tenant_id, agent_id, found.slug):
+        raise RecipientRefused(recipients=[value])
+    return agent_id
+
+
+_SET = ("on_quarantine", "unread_after_seconds", "unread_escalate_to")
+_ROWS = select(
+    project.c.project_id,
+    project.c.slug,
+    project.c.on_quarantine,
+    project.c.unread_after_seconds,
+    project.c.unread_escalate_to,
+    project.c.created_at,
+)
 
 
 def _find(
@@ -122,5 +170,12 @@ def _find(
 
 
 def _settings(row: Any) -> ProjectSettings:
-    on_quarantine = OnQuarantine(row.on_quarantine)
-    return ProjectSettings(row.project_id, row.slug, on_quarantine, row.created_at)
+    told = row.unread_escalate_to
+    return ProjectSettings(
+        row.project_id,
+        row.slug,
+        OnQuarantine(row.on_quarantine),
+        row.unread_after_seconds,
+        OPERATORS if told is None else encode_id(Prefix.AGENT, told),
+        row.created_at,
+    )

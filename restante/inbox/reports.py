@@ -68,19 +68,22 @@ def report_content(
         key_hash=None,
         available_at=now,
         expires_at=None,
-        envelope=orjson.dumps(_envelope(envelope, row, now)),
+        envelope=orjson.dumps(server_envelope(envelope, row.event_id, now, type=TYPE)),
         options=None,
         payload=payload,
     )
     arrive_later(session, arrival)
 
 
-def _envelope(of: dict[str, Any], row: Any, now: datetime) -> dict[str, Any]:
+def server_envelope(
+    of: dict[str, Any], event_id: bytes, now: datetime, *, type: str
+) -> dict[str, Any]:
+    """The envelope of what the server itself says of an event whose envelope is `of`."""
     return {
         **of,
-        "type": TYPE,
+        "type": type,
         "priority": 0,
-        "causation_id": encode_id(Prefix.EVENT, row.event_id),
+        "causation_id": encode_id(Prefix.EVENT, event_id),
         "reply_to": None,
         "ordering_key": None,
         "producer": {"kind": "server", "id": "restante", "name": "restante", "signed": False},

@@ -57,7 +57,7 @@ def changes(tenant_id: bytes, database: TestDatabase) -> dict[str, Verb]:
     return {
         "project": lambda s, who: add_project(s, who, "late"),
         "on_quarantine": lambda s, who: change_project(
-            s, who, "mail", on_quarantine=OnQuarantine.HOLD
+            s, who, "mail", {"on_quarantine": OnQuarantine.HOLD}
         ),
         "tenant": lambda s, who: change_settings(s, who, {"max_pending": 7}),
         "read tenant": read_settings,

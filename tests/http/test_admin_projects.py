@@ -34,6 +34,8 @@ def test_a_project_is_made_listed_and_used(world: World, admin: Caller) -> None:
         "project_id": made.json["project_id"],
         "slug": "mail",
         "on_quarantine": "skip",
+        "unread_after_seconds": None,
+        "unread_escalate_to": "operators",
         "created_at": made.json["created_at"],
     }
     assert made.json["project_id"].startswith("prj_")
@@ -129,6 +131,40 @@ def test_on_quarantine_is_set_and_goes_for_what_comes_after(world: World, admin:
     ]
 
 
+def test_whom_unread_mail_is_told_to(world: World, admin: Caller) -> None:
+    boss = world.agent("acme", "boss", verbs("main"))
+    to_boss = {"unread_after_seconds": 900, "unread_escalate_to": boss.id}
+    changed = admin.call("PATCH", "admin/projects/main", json=to_boss)
+    assert changed.status_code == 200, changed.text
+    assert {name: changed.json[name] for name in to_boss} == to_boss
+    assert changed.json["on_quarantine"] == "skip"
+    assert admin.call("PATCH", "admin/projects/main", json=to_boss).json == changed.json
+    back = admin.call("PATCH", "admin/projects/main", json={"unread_escalate_to": "operators"})
+    assert (back.json["unread_after_seconds"], back.json["unread_escalate_to"]) == (
+        900,
+        "operators",
+    )
+    off = admin.call("PATCH", "admin/projects/main", json={"unread_after_seconds": None})
+    assert off.json["unread_after_seconds"] is None
+    assert [reason for _, _, reason in audited(world, by=admin)] == [
+        f"main: unread_after_seconds 900, unread_escalate_to {boss.id}",
+        "main: unread_escalate_to operators",
+        "main: unread_after_seconds null",
+    ]
+
+
+def test_who_cannot_be_told_is_refused_alike(world: World, admin: Caller) -> None:
+    world.tenant("rival", "main")
+    foreign = world.agent("rival", "theirs", verbs("main"))
+    without = world.agent("acme", "elsewhere", verbs("other"))
+    for name in (foreign.id, without.id, admin.id, "agt_" + "0" * 32, "somebody"):
+        answer = admin.call("PATCH", "admin/projects/main", json={"unread_escalate_to": name})
+        assert (answer.status_code, answer.json["type"]) == (422, "/problems/recipient-refused")
+        assert answer.json["recipients"] == [name]
+    assert admin.get("admin/projects").json["projects"][0]["unread_escalate_to"] == "operators"
+    assert audited(world, by=admin) == []
+
+
 def test_a_project_of_others_is_changed_like_one_that_is_not_there(
     world: World, admin: Caller
 ) -> None:
@@ -146,7 +182,11 @@ def test_a_project_of_others_is_changed_like_one_that_is_not_there(
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({}, "/on_quarantine"),
+        ({}, ""),
+        ({"unread_after_seconds": 0}, "/unread_after_seconds"),
+        ({"unread_after_seconds": 2592001}, "/unread_after_seconds"),
+        ({"unread_after_seconds": 1.5}, "/unread_after_seconds"),
+        ({"unread_escalate_to": None}, "/unread_escalate_to"),
         ({"on_quarantine": "drop"}, "/on_quarantine"),
         ({"on_quarantine": None}, "/on_quarantine"),
         ({"on_quarantine": "hold", "slug": "new"}, "/slug"),

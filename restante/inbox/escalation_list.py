@@ -1,0 +1,67 @@
+"""What was unread for too long, as the operators of a tenant see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from restante.errors import NotFound
+from restante.inbox.browse import status_gate
+from restante.inbox.lifecycle import STATUS_OF, Status
+from restante.inbox.locate import by_event_id
+from restante.storage.clock import database_now
+from restante.storage.tables.unread import unread_escalation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalation:
+    """`escalated_to` None: for the operators to see to. `status`: the event's, as of now."""
+
+    event_id: bytes
+    recipient_id: bytes
+    project_id: bytes
+    noted_at: datetime
+    escalated_to: bytes | None
+    status: Status
+
+
+def list_escalations(
+    session: Session,
+    tenant_id: bytes,
+    *,
+    limit: int,
+    before: bytes | None = None,
+    for_operators: bool = False,
+) -> Sequence[Escalation]:
+    """The tenant's, the newest event first, those older than event `before`; kept for 30 days.
+
+    `for_operators`: only those that no agent was told of.
+    """
+    asked = select(unread_escalation).where(unread_escalation.c.tenant_id == tenant_id)
+    if before is not None:
+        asked = asked.where(unread_escalation.c.event_id < before)
+    if for_operators:
+        asked = asked.where(unread_escalation.c.escalated_to.is_(None))
+    asked = asked.order_by(unread_escalation.c.event_id.desc()).limit(limit)
+    now = database_now(session)
+    listed = []
+    for row in session.connection().execute(asked).all():
+        try:
+            found = by_event_id(session, row.event_id)
+        except NotFound:
+            continue
+        listed.append(
+            Escalation(
+                event_id=row.event_id,
+                recipient_id=row.recipient_id,
+                project_id=row.project_id,
+                noted_at=row.noted_at,
+                escalated_to=row.escalated_to,
+                status=STATUS_OF[status_gate(found.row, found.gate, now)],
+            )
+        )
+    return listed
