@@ -26,9 +26,10 @@ def test_agents_go_on_with_their_cursors_on_the_new_server(
     settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
     old, new = (RestanteCommand(url, settings=settings) for url in (old_url, empty_database_url))
     old.upgrade()
-    served = serve(old_url, settings=settings)
     engine = make_engine(old_url, busy_seconds=5)
-    stage = Stage(Database(engine), served)
+    stage = Stage(Database(engine), None)  # type: ignore[arg-type]  # set next: SQLite has one writer
+    engine.dispose()
+    stage.served = served = serve(old_url, settings=settings)
     for number in range(4):
         stage.publish(payload={"n": number}, ordering_key=None if number else "k")
     page = call(stage.address("inbox?after_cursor=0&limit=2"), stage.token(stage.agent))[1]
@@ -39,7 +40,6 @@ def test_agents_go_on_with_their_cursors_on_the_new_server(
     assert (beside.returncode, beside.stdout) == (1, "")
     assert str(served.process.pid) in beside.stderr
     served.stop()
-    engine.dispose()
     told = old.json("db", "copy", "--to", empty_database_url)
     assert told["tables"]["agent_inbox"] == 4
     assert told["left_out"].keys() == {"node", "open_stream", "wake"}
