@@ -28,7 +28,7 @@ from restante.storage.ids import new_ids
 from restante.storage.statement import Insert
 from restante.storage.tables.events import event_correlation, scheduled_event
 from restante.storage.tables.keys import publication_key
-from restante.storage.transaction import Repeat, before_commit
+from restante.storage.transaction import Repeat, adopt, before_commit
 
 _RECORDED = "restante.tx.recorded"
 
@@ -61,8 +61,10 @@ def publish(
     """Record publications → one Published per publication and recipient, in the order listed.
 
     Raises InsufficientScope or ValidationFailed for a project, RecipientRefused (unknown, foreign,
-    removed or without the project: alike), IdempotencyKeyReused; when written, InboxFull.
+    removed or without the project: alike), IdempotencyKeyReused; when written, InboxFull, and Repeat
+    where another transaction used an idempotency_key meanwhile: run this one again.
     """
+    adopt(session)
     projects = _projects(producer, publications)
     recipients = check_recipients(session, producer, publications)
     twins = repeats.find_twins(session, producer, publications)

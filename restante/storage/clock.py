@@ -66,6 +66,12 @@ def process_now_plus(microseconds: int) -> str:
     return now.strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
+def teach_clock(driver: Any) -> None:
+    """Have a connection of SQLite's driver know it."""
+    driver.create_function("restante_now", 0, process_now)
+    driver.create_function("restante_now_plus", 1, process_now_plus)
+
+
 def offset(session: Session) -> timedelta:
     """What to add to an instant the database gave."""
     added: timedelta = session.info.get(OFFSET, timedelta(0))

@@ -13,7 +13,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import InternalError
 
-from restante.storage.clock import process_now, process_now_plus
+from restante.storage.clock import teach_clock
 from restante.storage.driver import commit
 
 LOCK_WAIT_SECONDS = 5
@@ -92,8 +92,7 @@ def _sqlite(url: str, busy_seconds: float) -> Engine:
     @event.listens_for(engine, "connect")
     def _on_connect(connection: sqlite3.Connection, record: Any) -> None:
         connection.isolation_level = None
-        connection.create_function("restante_now", 0, process_now)
-        connection.create_function("restante_now_plus", 1, process_now_plus)
+        teach_clock(connection)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 

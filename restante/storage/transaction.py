@@ -19,13 +19,13 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoSlot
 from sqlalchemy.orm import Session
 
 from restante.errors import OutcomeUnknown, Overloaded
-from restante.storage.clock import OFFSET
+from restante.storage.clock import OFFSET, teach_clock
 from restante.storage.unit import Unit
 
 # blueprints, which import no SQLAlchemy, name its type from here
@@ -72,8 +72,7 @@ def as_the_last(session: Session, write: Callable[[Session], None]) -> None:
 
 def _keep(session: Session, where: str, write: Callable[[Session], None]) -> None:
     if _TRY not in session.info:
-        if not session.info.get(_ADOPTED):
-            _adopt(session)
+        adopt(session)
         session.connection()  # it says nothing of the rollback of what it has not begun
     writes = session.info.setdefault(where, [])
     if write not in writes:
@@ -101,13 +100,20 @@ def run_after_commit(session: Session) -> None:
         hint()
 
 
-def _adopt(session: Session) -> None:
-    """Give a session that an application made itself the ends of a unit of work.
+def adopt(session: Session) -> None:
+    """Give a session that an application made itself the ends of a unit of work. Once is enough.
 
-    What was recorded and not written goes with a rollback, like everything else; with that of a
-    savepoint goes what was recorded since.
+    On SQLite its connections learn the functions that the engine's own know. What was recorded and not
+    written goes with a rollback, like everything else; with that of a savepoint goes what was recorded
+    since.
     """
+    if _TRY in session.info or session.info.get(_ADOPTED):
+        return
     since: dict[object, dict[str, Any]] = {}
+
+    def teach(session: Session, transaction: Any, connection: Connection) -> None:
+        if connection.dialect.name == "sqlite":
+            teach_clock(connection.connection.dbapi_connection)
 
     def transient(session: Session) -> dict[str, Any]:
         return {k: v for k, v in session.info.items() if str(k).startswith(_TRANSIENT)}
@@ -124,6 +130,8 @@ def _adopt(session: Session) -> None:
             since.clear()
 
     session.info[_ADOPTED] = True
+    event.listen(session, "after_begin", teach)
+    teach(session, None, session.connection())
     event.listen(session, "before_commit", run_before_commit)
     event.listen(session, "after_commit", run_after_commit)
     event.listen(session, "after_transaction_create", remember)
