@@ -25,7 +25,8 @@ from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry
 from restante.audit.verification import Progress, verify_on
-from restante.coordination.restored import restore_memory
+from restante.coordination.restored import restore_memory, restore_rooms
+from restante.identity.restored import end_logins
 from restante.inbox.restored import forget_streams, restore_inboxes
 from restante.signals.registry import count_live_nodes
 from restante.storage import copying, incarnation, schema
@@ -69,12 +70,21 @@ def db_restored(*, as_json: bool) -> None:
         last = b""
         while last is not None:
             last = house.run(functools.partial(restore_memory, after=last))
+        house.run(restore_rooms)
+        ended = house.run(end_logins)
         house.run(forget_streams)
         begun = house.run(incarnation.begin)
         house.run(lambda s: record(s, Entry(None, by_command(), Action.DATABASE_RESTORED)))
     say(
-        {"incarnation_id": begun.id, "inboxes": inboxes},
+        {
+            "incarnation_id": begun.id,
+            "inboxes": inboxes,
+            "logins": ended.logins,
+            "sessions": ended.sessions,
+        },
         f"{inboxes} inboxes have begun a new epoch; their agents will be told to fetch their state. "
+        f"{ended.logins} logins of devices and {ended.sessions} sessions have ended: log in again, and make "
+        "new links for operators who sign in by them. "
         "Whatever was revoked or disabled after the backup was made is not so any more: do it again.",
         as_json=as_json,
     )

@@ -20,6 +20,17 @@ from tests.support.processes import Process
 from tests.support.serving import RESTANTE, RestanteCommand, Served, environment
 from tests.support.waiting import wait_until
 
+INVITE = (
+    "operator",
+    "invite",
+    "--tenant",
+    "acme",
+    "--email",
+    "ops@example.com",
+    "--role",
+    "operator",
+)
+
 
 @pytest.fixture
 def command(
@@ -187,8 +198,13 @@ def test_a_restored_backup_is_not_served_until_told_so(
     assert refused.returncode == 1
     assert "restante db restored" in refused.stderr
     assert command.run("doctor").returncode == 1
+    command.json(*INVITE)
     restored = command.json("db", "restored")
-    assert restored["inboxes"] == 1
+    assert (restored["inboxes"], restored["logins"], restored["sessions"]) == (1, 0, 0)
+    with sqlite3.connect(tmp_path / "mail.db") as connection:
+        good = "SELECT COUNT(*) FROM sign_in_link WHERE spent_at IS NULL"
+        assert connection.execute(good).fetchone() == (0,), "it may have been used in the lost time"
+    connection.close()
     serve(url, settings=settings)
 
 
