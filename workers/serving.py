@@ -81,6 +81,11 @@ def options(host: str, port: int, workers: int) -> dict[str, Any]:
         "graceful_timeout": GRACEFUL_SECONDS,
         "timeout": HUNG_SECONDS,
         "control_socket_disable": True,
+        # from loopback gunicorn would take SCRIPT_NAME and a scheme as fields of the request, which a proxy
+        # there may pass on as a caller wrote them; RESTANTE_TRUSTED_PROXIES alone says what is believed
+        "forwarded_allow_ips": "",
+        "forwarder_headers": "",
+        "secure_scheme_headers": {},
         "accesslog": None,
         "loglevel": "warning",
         "proc_name": "restante",

@@ -121,3 +121,30 @@ def test_wu_035_045_047_what_is_broken_or_said_to_another_is_refused(served: Ser
         served, b"GET /device HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
     )
     assert (status, b"evil.example" in answer) == (421, False)
+
+
+FIELDS = [
+    "SCRIPT_NAME: /sign-in",
+    "Script-Name: /sign-in",
+    "SCRIPT_NAME: /elsewhere",
+    "PATH_INFO: /metrics",
+    "X-Forwarded-Prefix: //evil.example",
+    "X-Forwarded-Host: evil.example",
+    "X-Forwarded-Proto: https\r\nX-Forwarded-Ssl: off",
+    "Forwarded: for=127.0.0.1;host=evil.example;proto=https",
+]
+
+
+def test_wu_036_no_field_of_a_request_makes_it_another(served: Served) -> None:
+    """The request comes from loopback, as one does that a proxy there has passed on."""
+    host = urlsplit(served.url).netloc
+
+    def answer_to(more: str) -> tuple[int, bytes]:
+        head = f"GET /sign-in/metrics HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n"
+        status, answer = raw(served, head.encode())
+        body = answer.partition(b"\r\n\r\n")[2]
+        return status, re.sub(rb"[0-9a-f]{32}", b"", body)
+
+    plain = answer_to("")
+    for field in FIELDS:
+        assert answer_to(f"{field}\r\n") == plain, field
