@@ -20,10 +20,12 @@ from restante.signals.neighbours import Neighbours
 from restante.signals.rings import ON_RING, Ring
 from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
+from workers.egress import make_egress
 from workers.figures import FigureKeeper
 from workers.maintenance import maintenance_services
 from workers.metrics import Metrics
 from workers.service import Services
+from workers.webhooks import make_relay
 
 log = logging.getLogger("restante.workers")
 
@@ -47,7 +49,8 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
             ON_OBSERVED: metrics.observe,
         },
     )
-    services = maintenance_services(database)
+    relay = make_relay(database, settings, make_egress(settings))
+    services = maintenance_services(database, relay)
     neighbours.start()
     try:
         if once:

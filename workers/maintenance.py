@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from restante.storage.transaction import Database
+from restante.webhooks.relay import Relay
 from workers.assignments import Assignments
 from workers.escalations import Escalations
 from workers.key_rotation import KeyRotation
@@ -19,14 +20,15 @@ from workers.sampler import Sampler
 from workers.service import Service, Services
 from workers.timers import Timers
 from workers.triage import Triage
+from workers.webhooks import Webhooks
 
 LOCK_FILE = "maintenance.lock"
 TRY_SECONDS = 1.0
 
 
-def maintenance_services(database: Database) -> list[Service]:
-    """All of it."""
-    return [
+def maintenance_services(database: Database, relay: Relay | None = None) -> list[Service]:
+    """All of it; webhooks where there is a relay for them."""
+    services: list[Service] = [
         Timers(database),
         Retention(database),
         Pruner(database),
@@ -36,13 +38,14 @@ def maintenance_services(database: Database) -> list[Service]:
         Assignments(database),
         Escalations(database),
     ]
+    return services if relay is None else [*services, Webhooks(relay)]
 
 
 class Maintenance:
     """The maintenance inside a web process: starts once no other process of the host runs it."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
-        self.services = Services(maintenance_services(database))
+    def __init__(self, database: Database, folder: Path, relay: Relay | None = None) -> None:
+        self.services = Services(maintenance_services(database, relay))
         self._lock = HostLock(folder / LOCK_FILE)
         self._stopping = threading.Event()
         self._runs = False

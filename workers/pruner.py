@@ -13,6 +13,12 @@ from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
 from restante.storage.tables.assignments import assignment_sticky
+from restante.storage.tables.callbacks import (
+    callback_attempt,
+    callback_challenge,
+    callback_host,
+    callback_secret,
+)
 from restante.storage.tables.identity import token_key
 from restante.storage.tables.keys import claim_record, idempotency_key, publication_key
 from restante.storage.tables.logins import (
@@ -51,6 +57,10 @@ KEPT = (
     (refresh_token.c.expires_at, timedelta(days=1)),
     (sample.c.sampled_at, timedelta(days=3)),
     (triage_job.c.finished_at, timedelta(days=30)),
+    (callback_secret.c.signs_until, timedelta(0)),
+    (callback_challenge.c.sent_at, timedelta(days=1)),
+    (callback_host.c.challenged_at, timedelta(days=1)),
+    (callback_attempt.c.at, timedelta(days=30)),
     (unread_escalation.c.noted_at, timedelta(days=30)),
     # whoever has the work of its key next is chosen anew
     (assignment_sticky.c.worked_at, timedelta(days=90)),

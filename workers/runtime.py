@@ -21,6 +21,7 @@ from workers.service import Services
 from workers.sweeper import Sweeper
 from workers.tailing import Tailing
 from workers.watermark import Watermark
+from workers.webhooks import make_relay
 
 log = logging.getLogger("restante.workers")
 
@@ -65,7 +66,8 @@ class Runtime:
         )
         self.maintenance: Maintenance | None = None
         if house.settings.maintenance == "on":
-            self.maintenance = Maintenance(self.database, folder)
+            relay = make_relay(self.database, house.settings, house.challenger.egress)
+            self.maintenance = Maintenance(self.database, folder, relay)
 
     def start(self) -> None:
         """Ring and be rung, and keep the streams."""

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from restante.identity.credentials import Client
 from restante.identity.principal import PrincipalKind
 from restante.identity.scopes import Scope
-from restante.identity.server_keys import Purpose, ServerKeys
+from restante.identity.server_keys import Purpose, ServerKeys, live_keys
 from restante.identity.tokens import LIFETIME_SECONDS, Claims, new_token_id, sign
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -73,7 +73,7 @@ class TokenKeys:
         return public
 
     def public_key_set(self, session: Session) -> dict[str, Any]:
-        """The JWK set (RFC 7517, section 5) of those keys, and of those that are going to sign."""
+        """The JWK set (RFC 7517, section 5) of those keys, of their successors, and of those of webhooks."""
         now = database_now(session)
         self.keys.signer(session, now)
-        return {"keys": [json.loads(key.public_jwk) for key in self.keys.live(session, now)]}
+        return {"keys": [json.loads(key.public_jwk) for key in live_keys(session, now)]}
