@@ -15,3 +15,17 @@ def assign(by: Caller, *candidates: Caller, **said: Any) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json
     return made
+
+
+def read(by: Caller, made: dict[str, Any]) -> dict[str, Any]:
+    answer = by.get(f"assignments/{made['assignment_id']}")
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json
+    return told
+
+
+def settle(agent: Caller, verb: str, **said: Any) -> None:
+    (event,) = agent.claim()
+    path = f"A/inbox/{event['event_id']}/{verb}"
+    answer = agent.post(path, {"claim_generation": event["claim_generation"], **said})
+    assert answer.status_code == 200, answer.text

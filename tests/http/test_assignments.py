@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, func, select
 
-from restante.storage.ids import Prefix, decode_id
-from restante.storage.tables.assignments import (
-    assignment,
-    assignment_event,
-    assignment_routing,
-    assignment_sticky,
-)
-from tests.http.assigning import assign
+from tests.http.assigning import assign, read, settle
 from tests.http.world import Caller, World, unknown_id, verbs
 from workers.assignments import Assignments
-from workers.pruner import Pruner
 from workers.timers import Timers
 
 
@@ -35,25 +26,6 @@ def one(world: World) -> Caller:
 @pytest.fixture
 def two(world: World) -> Caller:
     return world.agent("acme", "two", verbs("main"))
-
-
-def read(by: Caller, made: dict[str, Any]) -> dict[str, Any]:
-    answer = by.get(f"assignments/{made['assignment_id']}")
-    assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json
-    return told
-
-
-def rows_of(world: World, table: Table) -> int:
-    counted = select(func.count()).select_from(table)
-    return int(world.house.database.run(lambda s: s.connection().execute(counted).scalar_one()))
-
-
-def settle(agent: Caller, verb: str, **said: Any) -> None:
-    (event,) = agent.claim()
-    path = f"A/inbox/{event['event_id']}/{verb}"
-    answer = agent.post(path, {"claim_generation": event["claim_generation"], **said})
-    assert answer.status_code == 200, answer.text
 
 
 def test_an_ack_completes_it_with_its_result(one: Caller, producer: Caller) -> None:
@@ -192,50 +164,6 @@ def test_who_started_in_time_may_finish(world: World, one: Caller, producer: Cal
     world.pass_time(30)
     one.post(f"A/inbox/{event['event_id']}/ack", {"claim_generation": 1, "result": {}})
     assert read(producer, made)["state"] == "completed"
-
-
-def test_its_payload_is_dropped_with_its_end(
-    world: World, one: Caller, two: Caller, producer: Caller
-) -> None:
-    """Of the event it is dropped at completion (contract 2.8), and a copy would outlive it."""
-
-    def kept(made: dict[str, Any]) -> bytes:
-        assignment_id = decode_id(Prefix.ASSIGNMENT, made["assignment_id"])
-        asked = select(assignment.c.payload).where(assignment.c.assignment_id == assignment_id)
-        found: bytes = world.house.database.run(lambda s: s.connection().execute(asked).scalar())
-        return found
-
-    open_one = assign(producer, two)
-    done, called_off = assign(producer, one), assign(producer, two)
-    settle(one, "ack")
-    path = f"assignments/{called_off['assignment_id']}/cancel"
-    assert producer.post(path, {"reason": "by hand"}).status_code == 200
-    unroutable = assign(producer, capability="none has it")
-    assert [kept(m) for m in (done, called_off, unroutable)] == [b"", b"", b""]
-    assert kept(open_one) != b""
-
-
-def test_it_is_kept_for_as_long_as_events_are_after_its_end(
-    world: World, one: Caller, two: Caller, producer: Caller
-) -> None:
-    assign(producer, one)
-    assign(producer, two)  # and this one stays open
-    settle(one, "ack")
-    for days, kept in ((29, 2), (2, 1)):
-        world.pass_time(days * 86_400)
-        Pruner(world.house.database).run_once()
-        for table in (assignment, assignment_event, assignment_routing):
-            assert rows_of(world, table) == kept
-
-
-def test_work_of_a_key_is_given_anew_after_a_long_time(
-    world: World, one: Caller, producer: Caller
-) -> None:
-    assign(producer, one, policy="sticky", sticky_key="acme/site")
-    for days, kept in ((89, 1), (2, 0)):
-        world.pass_time(days * 86_400)
-        Pruner(world.house.database).run_once()
-        assert rows_of(world, assignment_sticky) == kept
 
 
 def test_who_made_it_ends_it_with_a_token_that_may_publish_there(world: World, one: Caller) -> None:
