@@ -41,7 +41,8 @@ class Access:
                     return
             elif principal.covered(scope):
                 return
-        raise InsufficientScope(self.scope_names()[0])
+        wanting = self.scope_names()[0]
+        raise InsufficientScope(wanting.replace("<project>", path.get("project", "<project>")))
 
     def scope_names(self) -> list[str]:
         """As they are written, any one of which is enough."""

@@ -14,6 +14,7 @@ from restante.identity.tokens import Claims
 
 REALM = "restante"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_SCOPE_TOKEN = re.compile(r"[!#-\[\]-~]+")  # RFC 6749, section 3.3
 _CALLER = "restante.caller"
 _FORM = "application/x-www-form-urlencoded"
 
@@ -72,7 +73,9 @@ def challenge(error: RestanteError) -> str:
     """The WWW-Authenticate field that goes with a refusal (RFC 6750, section 3)."""
     text = f'Bearer realm="{REALM}"'
     if isinstance(error, InsufficientScope):
-        return f'{text}, error="insufficient_scope", scope="{error.members["required_scope"]}"'
+        scope = str(error.members["required_scope"])  # with a project as the caller wrote it
+        named = f', scope="{scope}"' if _SCOPE_TOKEN.fullmatch(scope) else ""
+        return f'{text}, error="insufficient_scope"{named}'
     if isinstance(error, Unauthenticated) and error.presented:
         return f'{text}, error="invalid_token"'
     return text

@@ -205,7 +205,7 @@ def test_who_may_write_what(world: World, alice: Caller, bob: Caller) -> None:
         for method, body in (("PUT", {"value": 1}), ("PATCH", {"merge": {}}), ("DELETE", None)):
             answer = caller.call(method, f"{here}/{slug}/k", json=body)
             assert answer.status_code == 403, (method, slug)
-            assert answer.json["required_scope"].endswith(":memory")
+            assert answer.json["required_scope"] == f"agent:{slug}:memory"
     assert scribe.call("PUT", f"{here}/nowhere/k", json={"value": 1}).status_code == 404
     # alice has nothing to do with `other`, and nobody of these names is here
     world.tenant("rival", "main")
@@ -237,6 +237,21 @@ def test_nobody_else_reads(world: World, alice: Caller, bob: Caller) -> None:
     assert alice.get("A/memory/other/k").status_code == 403
     assert alice.get("A/memory?projects=other").status_code == 403
     assert alice.get("A/memory/nowhere/k").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "slug", ['ma"in', "ma in", "ma\r\nX: y", "ma\u20acin", "ma\u00e9in", "ma\\in", "*"]
+)
+def test_what_is_no_project_is_refused_like_one_that_is_not_covered(
+    alice: Caller, slug: str
+) -> None:
+    for method in ("GET", "PUT"):
+        body = {"value": 1} if method == "PUT" else None
+        answer = alice.call(method, f"A/memory/{quote(slug)}/k", json=body)
+        assert (answer.status_code, answer.json["type"]) == (403, "/problems/insufficient-scope")
+        challenge = answer.headers["WWW-Authenticate"]
+        assert challenge.startswith('Bearer realm="restante", error="insufficient_scope"')
+        assert challenge.count('"') == (6 if slug == "*" else 4)  # never text that breaks the field
 
 
 def test_changes_since_a_revision(world: World, alice: Caller) -> None:
