@@ -7,17 +7,21 @@ from flask import Flask
 from blueprints.console import (
     account,
     again,
+    amend,
     device,
+    event,
     failures,
+    inboxes,
     jobs,
     oidc,
     quarantine,
+    search,
     sign_in,
     theme,
     triage,
     which,
 )
-from blueprints.console.foreign_text import foreign
+from blueprints.console.foreign_text import foreign, foreign_block
 from blueprints.console.lengths import instant, length, milliseconds
 
 __all__ = ["install"]
@@ -34,6 +38,10 @@ BLUEPRINTS = (
     quarantine.blueprint,
     triage.blueprint,
     jobs.blueprint,
+    inboxes.blueprint,
+    event.blueprint,
+    amend.blueprint,
+    search.blueprint,
 )
 for _blueprint in BLUEPRINTS:
     failures.show_as_pages(_blueprint)
@@ -42,7 +50,11 @@ for _blueprint in BLUEPRINTS:
 def install(app: Flask) -> None:
     """Give the application its console."""
     app.jinja_env.filters.update(
-        foreign=foreign, instant=instant, length=length, milliseconds=milliseconds
+        foreign=foreign,
+        foreign_block=foreign_block,
+        instant=instant,
+        length=length,
+        milliseconds=milliseconds,
     )
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

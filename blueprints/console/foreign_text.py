@@ -22,6 +22,11 @@ def foreign(text: str | None, most: int = _MOST) -> Markup:
     return Markup("<bdi>{}</bdi>").format(escape(_visible(cut)))
 
 
+def foreign_block(text: str) -> Markup:
+    """Lines of text: as they are broken, and otherwise as above."""
+    return Markup("\n").join(escape(_visible(line)) for line in text.split("\n"))
+
+
 def _visible(text: str) -> str:
     shown, marks = [], 0
     for letter in text:

@@ -38,13 +38,17 @@ class ForeignForm(RestanteError):
 
 
 def with_session(
-    right: Right | None = None, *, anew: bool = False, polled: bool = False
+    right: Right | None = None,
+    *,
+    anew: bool = False,
+    polled: bool = False,
+    most_bytes: int = MOST_BYTES,
 ) -> Callable[[View], View]:
     """A view that is handed (session of the database, SignedIn) within the one unit of work.
 
     A right that takes it, or `anew`: who has not proved just now who he is does that first (again.py).
     What is refused to somebody who is signed in is in the audit: that commits before it is raised.
-    `polled`: a part that a page asks for by itself; that keeps no session alive.
+    `polled`: a part that a page asks for by itself; that keeps no session alive. `most_bytes`: of a form.
     """
     takes_proof = anew or (right is not None and RULES[right].anew)
 
@@ -53,7 +57,7 @@ def with_session(
         def run(**path: str) -> Response:
             check_host(request)
             token = cookies.read(request, cookies.SESSION)
-            refused = None if _is_our_form(request, token) else ForeignForm()
+            refused = None if _is_our_form(request, token, most_bytes) else ForeignForm()
             if token is None:
                 return _nobody(refused)
 
@@ -119,10 +123,10 @@ def _nobody(refused: RestanteError | None) -> Response:
     return see(to_sign_in(request))
 
 
-def _is_our_form(asked: Request, cookie: str | None) -> bool:
+def _is_our_form(asked: Request, cookie: str | None, most_bytes: int = MOST_BYTES) -> bool:
     if asked.method in ("GET", "HEAD"):
         return True
-    asked.max_content_length = MOST_BYTES
+    asked.max_content_length = asked.max_form_memory_size = most_bytes
     sent = read_form(asked).get(CSRF_FIELD, "")
     wanted = cookies.csrf_token(cookie) if cookie else ""
     return (

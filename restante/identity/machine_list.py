@@ -70,13 +70,16 @@ def list_machines(
     token: str | None = None,
     status: MachineStatus | None = None,
     name: str | None = None,
+    begins: str | None = None,
 ) -> MachinePage:
     """Those of that status (None: all that are not removed), of that name alone where it is given.
+
+    `begins`: those whose name begins like that.
 
     Raises PageTokenInvalid and what `Administrator.require` does.
     """
     who.require(Right.AGENTS_READ)
-    of = ("machines", who.tenant_id.hex(), kind.value, status or "", name or "")
+    of = ("machines", who.tenant_id.hex(), kind.value, status or "", name or "", begins or "")
     after = page_token.take(session, of, token)
     query = _machines().where(
         principal.c.tenant_id == who.tenant_id,
@@ -87,6 +90,8 @@ def list_machines(
     )
     if name is not None:
         query = query.where(principal.c.name == name)
+    if begins:
+        query = query.where(principal.c.name.startswith(begins, autoescape=True))
     if after is not None:
         query = query.where(principal.c.name > after)
     rows = session.connection().execute(query.order_by(principal.c.name).limit(limit + 1)).all()

@@ -16,7 +16,14 @@ from tests.console.test_web_ui_headers import policy
 from tests.http.world import World
 
 STATIC = Path(__file__).parents[2] / "static"
-PAGES = ("/quarantine", "/quarantine/events", "/quarantine/jobs", "/quarantine/redrive")
+PAGES = (
+    "/inboxes",
+    "/search?q=x",
+    "/quarantine",
+    "/quarantine/events",
+    "/quarantine/jobs",
+    "/quarantine/redrive",
+)
 MOST_STYLE = 20 * 1024
 VENDORED = {
     "vendor/htmx-2.0.11.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",

@@ -1,0 +1,124 @@
+"""Amend a quarantined event: its payload in an editor, what is wrong by line and column, a diff, a reason."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+
+import orjson
+from flask import Blueprint, Response, request
+
+from blueprints.console.laid_out import laid_out
+from blueprints.console.pages import see
+from blueprints.console.sessions import with_session
+from blueprints.console.shell import administrator, shell
+from blueprints.console.triage import MOST_REASON
+from blueprints.raw_json import DEEPEST
+from extensions import house
+from restante.errors import ValidationFailed
+from restante.identity.called import called
+from restante.identity.roles import Right
+from restante.identity.sessions import SignedIn
+from restante.inbox.inspection import inspect, read_payload
+from restante.inbox.lifecycle import Status
+from restante.inbox.triage import jobs
+from restante.inbox.triage.jobs import Action, Order
+from restante.storage.ids import Prefix, decode_id, encode_id
+from restante.storage.transaction import Session
+
+blueprint = Blueprint("console_amend", __name__)
+MOST_BYTES = 4 * 1024 * 1024
+"""Of the form: a payload of the greatest size, each byte of it written as three."""
+_SHOWN = 400
+
+
+@blueprint.post("/events/<event_id>/amend")
+@with_session(Right.EVENTS_REDRIVE, most_bytes=MOST_BYTES)
+def amend(session: Session, who: SignedIn, event_id: str) -> Response:
+    """Opened, checked, or done; `step` says which. Only the last changes anything but the audit."""
+    admin, raw = administrator(who), decode_id(Prefix.EVENT, event_id)
+    event = inspect(session, admin, raw)
+    step, typed = request.form.get("step"), request.form.get("payload", "")
+    typed = typed.replace("\r\n", "\n")
+    reason = request.form.get("why", "").strip()
+    if event.status is not Status.QUARANTINED or event.superseded_by is not None:
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=409)
+    before = laid_out(read_payload(session, admin, raw) or b"{}", most=None)
+    fault = None
+    if step not in ("check", "go"):
+        typed = before
+    else:
+        fault = wrong_with(typed, most_bytes=house().settings.payload_limit_bytes)
+        if fault is None and step == "go" and not 0 < len(reason) <= MOST_REASON:
+            fault = f"Say why, in at most {MOST_REASON:,} characters: it is kept with the event."
+    if step == "go" and fault is None:
+        order = Order(
+            action=Action.AMEND,
+            chosen=[raw],
+            reason=reason,
+            amended_payload=typed.encode(),
+        )
+        try:
+            job_id = jobs.start(session, admin, order)
+        except ValidationFailed:
+            return shell("quarantine_gone.html", session, who, here="quarantine", status=409)
+        return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
+    return shell(
+        "amend.html",
+        session,
+        who,
+        here="quarantine",
+        status=422 if fault else 200,
+        event=event,
+        typed=typed,
+        why=reason,
+        fault=fault,
+        checked=step in ("check", "go"),
+        diff=list(_diff(before, typed)),
+        names=called(session, admin.tenant_id, [event.recipient_id]),
+    )
+
+
+def wrong_with(text: str, *, most_bytes: int) -> str | None:
+    """What keeps the text from being a payload, and where; None: nothing."""
+    if len(text.encode("utf-8", "surrogatepass")) > most_bytes:
+        return f"A payload may have {most_bytes:,} bytes; this has more."
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"Line {error.lineno}, column {error.colno}: {error.msg}."
+    except RecursionError:
+        return f"It is nested deeper than {DEEPEST} levels."
+    if not isinstance(value, dict):
+        return "Line 1, column 1: a payload is a JSON object, { … }."
+    if _depth(value) > DEEPEST:
+        return f"It is nested deeper than {DEEPEST} levels."
+    try:
+        orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError) as error:
+        return f"It is no JSON: {error}."
+    return None
+
+
+def _depth(value: object) -> int:
+    deepest, left = 0, [(value, 1)]
+    while left:
+        one, depth = left.pop()
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else None
+        if inner is not None:
+            deepest = max(deepest, depth)
+            left += [(child, depth + 1) for child in inner]
+    return deepest
+
+
+def _diff(before: str, after: str) -> Iterator[tuple[str, str]]:
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=2)
+    kinds = {"+": "added", "-": "removed"}
+    for number, line in enumerate(lines):
+        if number < 2 or line.startswith("@@"):
+            continue
+        if number > _SHOWN:
+            yield "", "…"
+            return
+        yield kinds.get(line[:1], ""), line[:_SHOWN]

@@ -1,0 +1,142 @@
+"""Inboxes: all of a tenant's by name, and one agent's with what is in it, what it holds and may do."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from blueprints.console.pages import see
+from blueprints.console.scope_words import words_of
+from blueprints.console.sessions import with_session
+from blueprints.console.shell import administrator, shell
+from restante.errors import NotFound, PageTokenInvalid
+from restante.identity.agent_settings import pause_agent
+from restante.identity.grant_replacement import read_grants
+from restante.identity.machine_credentials import list_credentials
+from restante.identity.machine_list import MachineStatus
+from restante.identity.machine_status import set_status
+from restante.identity.principal import PrincipalKind
+from restante.identity.roles import Right, may
+from restante.identity.scopes import parse_scope
+from restante.identity.sessions import SignedIn
+from restante.inbox.inbox_list import MOST, list_events, list_inboxes, read_inbox
+from restante.inbox.lifecycle import Status
+from restante.inbox.reachability import POLLS
+from restante.storage.transaction import Session
+
+blueprint = Blueprint("console_inboxes", __name__)
+INBOXES = 25
+EVENTS = 25
+HELD = 10
+CREDENTIALS = 20
+AGENT = PrincipalKind.AGENT
+STATES = (
+    *(Status.SCHEDULED, Status.PENDING, Status.CLAIMED, Status.QUARANTINED),
+    *(Status.COMPLETED, Status.CANCELLED, Status.EXPIRED),
+)
+"""Those that wait, then those that have ended."""
+
+
+@blueprint.get("/inboxes")
+@with_session(Right.EVENTS_READ)
+def listed(session: Session, who: SignedIn) -> Response:
+    """A page of them."""
+    asked = request.args
+    begins, state = asked.get("name", "").strip()[:190], asked.get("state", "")
+    status = next((one for one in MachineStatus if one == state), None)
+    try:
+        found, token = list_inboxes(
+            session,
+            administrator(who),
+            limit=INBOXES,
+            token=asked.get("page"),
+            status=status,
+            begins=begins,
+        )
+    except PageTokenInvalid:
+        raise NotFound from None
+    return shell(
+        "inboxes.html",
+        session,
+        who,
+        here="inboxes",
+        lines=found,
+        page_token=token,
+        first="page" not in asked,
+        begins=begins,
+        wanted=status,
+        statuses=list(MachineStatus),
+        most=MOST,
+        polls=POLLS,
+    )
+
+
+@blueprint.get("/inboxes/<agent_id>")
+@with_session(Right.EVENTS_READ)
+def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
+    """One agent's inbox by state, what is in flight, what it may do and how it proves who it is."""
+    admin, wanted = administrator(who), request.args.get("state", "")
+    line = read_inbox(session, admin, agent_id)
+    state = next((one for one in Status if one == wanted), None)
+    try:
+        rows, token = list_events(
+            session, admin, line.agent, state, limit=EVENTS, token=request.args.get("page")
+        )
+    except PageTokenInvalid:
+        raise NotFound from None
+    held, more_held = list_events(session, admin, line.agent, Status.CLAIMED, limit=HELD)
+    scopes = [parse_scope(text) for text in read_grants(session, admin, agent_id)]
+    credentials = list_credentials(session, admin, AGENT, agent_id, limit=CREDENTIALS)
+    return shell(
+        "inbox.html",
+        session,
+        who,
+        here="inboxes",
+        line=line,
+        state=state,
+        states=STATES,
+        rows=rows,
+        page_token=token,
+        first="page" not in request.args,
+        held=held,
+        more_held=more_held is not None,
+        grants=[words_of(scope) for scope in scopes if scope is not None],
+        credentials=credentials.credentials,
+        more_credentials=credentials.next_page_token is not None,
+        most=MOST,
+        polls=POLLS,
+        may_change=may(who.operator.role, Right.AGENTS_WRITE),
+    )
+
+
+@blueprint.post("/inboxes/<agent_id>/pause")
+@with_session(Right.AGENTS_WRITE)
+def pause(session: Session, who: SignedIn, agent_id: str) -> Response:
+    """Its claims answer nothing; it keeps receiving."""
+    return _to(pause_agent(session, administrator(who), agent_id).public_id)
+
+
+@blueprint.post("/inboxes/<agent_id>/resume")
+@with_session(Right.AGENTS_WRITE)
+def resume(session: Session, who: SignedIn, agent_id: str) -> Response:
+    """It goes on."""
+    return _to(pause_agent(session, administrator(who), agent_id, paused=False).public_id)
+
+
+@blueprint.post("/inboxes/<agent_id>/disable")
+@with_session(Right.AGENTS_WRITE)
+def disable(session: Session, who: SignedIn, agent_id: str) -> Response:
+    """Its tokens and streams end within a second; its mail is kept."""
+    machine = set_status(session, administrator(who), AGENT, agent_id, MachineStatus.DISABLED)
+    return _to(machine.public_id)
+
+
+@blueprint.post("/inboxes/<agent_id>/enable")
+@with_session(Right.AGENTS_WRITE)
+def enable(session: Session, who: SignedIn, agent_id: str) -> Response:
+    """It may sign in again."""
+    machine = set_status(session, administrator(who), AGENT, agent_id, MachineStatus.ACTIVE)
+    return _to(machine.public_id)
+
+
+def _to(public_id: str) -> Response:
+    return see(f"/inboxes/{public_id}")

@@ -1,0 +1,162 @@
+"""One event as its tenant's operators see it; its payload apart, since that it was seen is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import Entry
+from restante.errors import NotFound
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right
+from restante.inbox import failures, history, locate
+from restante.inbox.browse import status_gate
+from restante.inbox.lifecycle import STATUS_OF, Status
+from restante.inbox.receipt_list import of_correlation
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.inboxes import inbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """An event in a list of others."""
+
+    event_id: str
+    recipient_id: str
+    sequence_number: int | None
+    status: Status
+    type: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspected(Brief):
+    """All that is known of it. `timeline`, `last_error`: as JSON has them; instants are UTC.
+
+    `payload_bytes` is None where the payload is dropped, since the event is completed.
+    """
+
+    envelope: Mapping[str, Any]
+    attempts: int
+    max_attempts: int
+    generation: int
+    consumer: str | None
+    available_at: datetime
+    not_before: datetime | None
+    first_claimed_at: datetime | None
+    claim_expires_at: datetime | None
+    expires_at: datetime | None
+    final_at: datetime | None
+    redriven: bool
+    cancel_requested: bool
+    archived: bool
+    payload_bytes: int | None
+    last_error: Mapping[str, Any] | None
+    failure_signature: str | None
+    superseded_by: str | None
+    timeline: list[dict[str, Any]]
+
+
+def inspect(session: Session, administrator: Administrator, event_id: bytes | None) -> Inspected:
+    """The tenant's event; NotFound, also for another tenant's."""
+    administrator.require(Right.EVENTS_READ)
+    found = _of_tenant(session, administrator.tenant_id, event_id)
+    row = found.row
+    error, signature = failures.last_error(session, found.event_id)
+    superseded = None if error is None else failures.superseded_by(session, found.event_id)
+    brief = _brief(found, database_now(session))
+    held = brief.status is Status.CLAIMED
+    return Inspected(
+        event_id=brief.event_id,
+        recipient_id=brief.recipient_id,
+        sequence_number=brief.sequence_number,
+        status=brief.status,
+        type=brief.type,
+        created_at=brief.created_at,
+        envelope=orjson.loads(row.envelope),
+        attempts=getattr(row, "attempts", 0),
+        max_attempts=row.max_attempts,
+        generation=getattr(row, "claim_generation", 0),
+        consumer=getattr(row, "consumer", None) if held else None,
+        available_at=row.available_at,
+        not_before=getattr(row, "not_before", None),
+        first_claimed_at=getattr(row, "first_claimed_at", None),
+        claim_expires_at=getattr(row, "claim_expires_at", None) if held else None,
+        expires_at=row.expires_at,
+        final_at=row.final_at,
+        redriven=bool(getattr(row, "redriven", False)),
+        cancel_requested=bool(getattr(row, "cancel_requested", False)),
+        archived=found.table == "archived_event",
+        payload_bytes=None if row.payload is None else len(row.payload),
+        last_error=error,
+        failure_signature=signature,
+        superseded_by=None if superseded is None else encode_id(Prefix.EVENT, superseded),
+        timeline=history.timeline(session, found.event_id),
+    )
+
+
+def read_payload(
+    session: Session, administrator: Administrator, event_id: bytes | None
+) -> bytes | None:
+    """The payload as it was received, and an entry of the audit; None: it is dropped, and no entry.
+
+    Raises NotFound and what `Administrator.require` does.
+    """
+    administrator.require(Right.EVENTS_READ)
+    found = _of_tenant(session, administrator.tenant_id, event_id)
+    payload: bytes | None = found.row.payload
+    if payload is not None:
+        target = encode_id(Prefix.EVENT, found.event_id)
+        entry = Entry(administrator.tenant_id, administrator.by, Action.PAYLOAD_READ, target=target)
+        record(session, entry)
+    return payload
+
+
+def thread(
+    session: Session, administrator: Administrator, correlation_id: str, *, limit: int
+) -> tuple[list[Brief], bool]:
+    """The tenant's events of one correlation in the order of their making → (events, are there more)."""
+    administrator.require(Right.EVENTS_READ)
+    now = database_now(session)
+    entries = of_correlation(session, administrator.tenant_id, correlation_id)(None, limit + 1)
+    events = []
+    for entry in entries[:limit]:
+        try:
+            found = _of_tenant(session, administrator.tenant_id, entry.event_id)
+        except NotFound:
+            continue
+        events.append(_brief(found, now))
+    return events, len(entries) > limit
+
+
+def _of_tenant(session: Session, tenant_id: bytes, event_id: bytes | None) -> locate.Located:
+    if event_id is None:
+        raise NotFound
+    found = locate.by_event_id(session, event_id)
+    owner = session.connection().execute(
+        select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
+    )
+    if owner.scalar() != tenant_id:
+        raise NotFound
+    return found
+
+
+def _brief(found: locate.Located, now: datetime) -> Brief:
+    envelope = orjson.loads(found.row.envelope)
+    return Brief(
+        event_id=encode_id(Prefix.EVENT, found.event_id),
+        recipient_id=encode_id(Prefix.AGENT, found.recipient_id),
+        sequence_number=found.sequence_number,
+        status=STATUS_OF[status_gate(found.row, found.gate, now)],
+        type=envelope["type"],
+        created_at=datetime.fromisoformat(envelope["created_at"].removesuffix("Z")),
+    )

@@ -1,0 +1,159 @@
+"""Inboxes in the console: the table, one agent's page, and what an admin changes there."""
+
+from __future__ import annotations
+
+import pytest
+
+from restante.identity.roles import Role
+from tests.console.browsing import actions, signed_in
+from tests.http.test_triage import poison
+from tests.http.world import Caller, World, unknown_id, verbs
+
+ACTS = ("pause", "resume", "disable", "enable")
+
+
+def cells(browser, name: str) -> list[str]:
+    """The row of the table that begins with that name."""
+    rows = [[c.text for c in row.all("td")] for row in named(browser, name)]
+    assert len(rows) == 1
+    return rows[0]
+
+
+def named(browser, name: str) -> list:
+    rows = browser.page.all("tr")
+    return [row for row in rows if row.all("th", scope="row") and row.all("th")[0].text == name]
+
+
+def test_a_tenant_without_agents_is_told_how_to_make_one(world: World) -> None:
+    browser = signed_in(world)
+    browser.get("/inboxes")
+    assert "No agents yet" in browser.page.text
+    assert "restante agent create --tenant acme" in browser.page.text
+
+
+def test_inboxes_tell_what_waits(world: World, alice: Caller, bob: Caller) -> None:
+    poison(alice, bob, "x")
+    for _ in range(3):
+        bob.publish(alice)
+    alice.claim(limit=1)
+    browser = signed_in(world)
+    browser.get("/inboxes")
+    waiting = cells(browser, "alice")
+    assert waiting[0] == "never seen"
+    assert [waiting[n].split()[0] for n in (1, 3, 4)] == ["2", "1", "1"]
+    assert cells(browser, "bob")[1].endswith("pending")
+    browser.get("/inboxes?name=al")
+    assert (len(named(browser, "alice")), len(named(browser, "bob"))) == (1, 0)
+    browser.get("/inboxes?name=zed")
+    assert "No agent whose name begins with zed" in browser.page.text
+    for none in ("?state=disabled", "?name=%25", "?name=_lice"):
+        browser.get(f"/inboxes{none}")
+        assert named(browser, "alice") == [], none
+    assert browser.get("/inboxes?page=forged").status_code == 404
+    assert browser.get("/inboxes?state=nonsense").status_code == 200
+
+
+def test_inboxes_are_paged_by_name(world: World) -> None:
+    for number in range(30):
+        world.agent("acme", f"agent-{number:02}", verbs("main"))
+    browser = signed_in(world)
+    browser.get("/inboxes?name=agent-")
+    first = [one.text for one in browser.page.all("th", scope="row")]
+    browser.get(browser.page.one("a", rel="next").attributes["href"])
+    rest = [one.text for one in browser.page.all("th", scope="row")]
+    assert first + rest == [f"agent-{number:02}" for number in range(30)]
+
+
+def test_one_agents_page_shows_its_events_by_state(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    (bad,) = poison(alice, bob, "x")
+    (held,) = bob.publish(alice, priority=5)
+    alice.claim(limit=1, consumer="laptop-a")
+    (waits,) = bob.publish(alice, type="waits")
+    (done,) = bob.publish(alice, priority=9)
+    (event,) = alice.claim(limit=1)
+    alice.post(f"A/inbox/{event['event_id']}/ack", {"claim_generation": event["claim_generation"]})
+    (later,) = bob.publish(alice, delay_seconds=600)
+    browser = signed_in(world)
+    for state, expected in (
+        ("", {bad, held["event_id"], waits["event_id"]}),
+        ("pending", {waits["event_id"]}),
+        ("claimed", {held["event_id"]}),
+        ("quarantined", {bad}),
+        ("completed", {done["event_id"]}),
+        ("scheduled", {later["event_id"]}),
+        ("cancelled", set()),
+    ):
+        browser.get(f"/inboxes/{alice.id}?state={state}")
+        links = {one.all("a")[0].attributes["href"] for one in browser.page.all("th", scope="row")}
+        assert links == {f"/events/{event}" for event in expected}, state
+    assert "laptop-a" in browser.page.text
+    assert "agent:main:claim" in browser.page.text
+    assert "client secret" in browser.page.text
+    assert alice.secret not in browser.answer.text
+
+
+@pytest.mark.parametrize("state", ["pending", "scheduled"])
+def test_events_of_an_inbox_are_paged(world: World, alice: Caller, bob: Caller, state: str) -> None:
+    later = {"delay_seconds": 600} if state == "scheduled" else {}
+    ids = [bob.publish(alice, priority=n % 3, **later)[0]["event_id"] for n in range(30)]
+    browser = signed_in(world)
+    browser.get(f"/inboxes/{alice.id}?state={state}")
+    seen = []
+    while True:
+        seen += [one.all("a")[0].attributes["href"] for one in browser.page.all("th", scope="row")]
+        more = browser.page.all("a", rel="next")
+        if not more:
+            break
+        browser.get(f"/inboxes/{alice.id}{more[0].attributes['href']}")
+    assert len(seen) == 30
+    assert set(seen) == {f"/events/{event}" for event in ids}
+
+
+def test_an_admin_pauses_and_disables_and_undoes_it(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    browser = signed_in(world, role=Role.TENANT_ADMIN)
+    path = f"/inboxes/{alice.id}"
+    bob.publish(alice)
+    for act, action, said in (
+        ("pause", "agent.pause", "It is paused. It keeps receiving."),
+        ("resume", "agent.resume", "Pause inbox"),
+        ("disable", "agent.disable", "It is disabled."),
+        ("enable", "agent.enable", "Disable this agent"),
+    ):
+        browser.get(path)
+        answer = browser.send(f"{path}/{act}")
+        assert (answer.status_code, answer.headers["Location"]) == (303, path)
+        assert actions(world)[-1] == (action, "done")
+        browser.get(path)
+        assert said in browser.page.text, act
+    assert len(alice.claim()) == 1
+
+
+def test_wu_038_an_operator_is_not_shown_what_he_may_not_do_and_is_refused(
+    world: World, alice: Caller
+) -> None:
+    browser = signed_in(world)
+    browser.get(f"/inboxes/{alice.id}")
+    assert not [b for b in browser.page.buttons() if b.startswith(("Pause", "Disable"))]
+    form = {"csrf": browser.token()}
+    for act in ACTS:
+        assert browser.post(f"/inboxes/{alice.id}/{act}", form).status_code == 403, act
+    assert not [a for a, _ in actions(world) if a.startswith("agent.") and a != "agent.create"]
+
+
+def test_wu_039_inboxes_of_others_are_as_those_that_never_were(world: World, alice: Caller) -> None:
+    world.tenant("rival", "main")
+    service = world.service("acme", "ci", ["tenant:events:publish"])
+    rival = signed_in(world, tenant="rival", email="r@example.com", role=Role.TENANT_ADMIN)
+    form = {"csrf": rival.token()}
+    for named_id in (alice.id, unknown_id("agt"), service.id, "x"):
+        assert rival.get(f"/inboxes/{named_id}").status_code == 404
+        assert rival.heading == "There is nothing here"
+        for act in ACTS:
+            assert rival.post(f"/inboxes/{named_id}/{act}", form).status_code == 404
+    rival.get("/inboxes")
+    assert "alice" not in rival.page.text
+    assert world.agent("rival", "alice", verbs("main")).id != alice.id
