@@ -64,6 +64,7 @@ from restante_agent.reader import Reader
 from restante_agent.runtime.board import Summary
 from restante_agent.runtime.delivery import Delivery, Stopped, StopReason
 from restante_agent.runtime.outcome import AttemptFailed
+from restante_agent.untrusted import render_untrusted
 from restante_agent.version import __version__
 from restante_agent.wire.retry import NO_RETRY, RetryPolicy
 from restante_agent.wire.signature import SigningKey
@@ -157,4 +158,5 @@ __all__ = [
     "catch_up",
     "catch_up_async",
     "find_login",
+    "render_untrusted",
 ]
