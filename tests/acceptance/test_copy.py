@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,3 +91,42 @@ def test_what_is_served_or_the_same_is_refused(tmp_path: Path) -> None:
     third.upgrade()
     told = json.loads(new.text("db", "copy", "--to", f"sqlite:///{tmp_path / 'c.db'}", "--json"))
     assert told["tables"]["tenant"] == 0
+
+
+@pytest.mark.servers_only
+def test_from_a_server_into_a_file(empty_database_url: str, tmp_path: Path) -> None:
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    file = f"sqlite:///{tmp_path / 'new.db'}"
+    old, new = (RestanteCommand(url, settings=settings) for url in (empty_database_url, file))
+    old.upgrade()
+    new.upgrade()
+    old.create_tenant("acme")
+    old.create_project("acme", "p")
+    old.create_agent("acme", "bob", grants=("agent:p:read",))
+    told = old.json("db", "copy", "--to", file)
+    assert {told["tables"][name] for name in ("tenant", "project", "inbox")} == {1}
+    assert told["audit"]["entries"] == told["tables"]["audit_entry"] > 3
+    # and what was copied is an entry of its own
+    verified = new.json("audit", "verify")
+    assert verified == {"ok": True, "chains": 2, "entries": told["audit"]["entries"] + 1}
+
+
+def test_nothing_works_on_half_a_copy(tmp_path: Path) -> None:
+    settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    command = RestanteCommand(f"sqlite:///{tmp_path / 'mail.db'}", settings=settings)
+    command.upgrade()
+    with sqlite3.connect(tmp_path / "mail.db") as connection:
+        connection.execute("UPDATE incarnation SET incarnation_id = 'copying:x'")
+    connection.close()
+    for words in (
+        ("serve", "--port", "1"),
+        ("maintain", "--once"),
+        ("tenant", "create", "acme"),
+        ("db", "restored"),
+        ("db", "upgrade"),
+    ):
+        done = command.run(*words)
+        assert done.returncode == 1, words
+        assert "half a copy" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert "half a copy" in command.run("doctor").stdout
