@@ -30,6 +30,7 @@ class Place:
 
 
 PLACES = (
+    Place("overview", "Overview", "/overview", "overview", Right.EVENTS_READ),
     Place("inboxes", "Inboxes", "/inboxes", "inboxes", Right.EVENTS_READ),
     Place("quarantine", "Quarantine", "/quarantine", "quarantine", Right.QUARANTINE_READ),
     Place("device", "Device login", "/device", "device", Right.DEVICES_APPROVE),

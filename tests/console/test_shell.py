@@ -17,6 +17,7 @@ from tests.http.world import World
 
 STATIC = Path(__file__).parents[2] / "static"
 PAGES = (
+    "/overview",
     "/inboxes",
     "/search?q=x",
     "/quarantine",

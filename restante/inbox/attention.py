@@ -1,0 +1,93 @@
+"""What a tenant's operators should look at first: causes of quarantine, and inboxes that wait for somebody.
+
+The inboxes looked at are those that may hold the most: by the bound that publishing keeps, not by events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from restante.identity.administrators import Administrator
+from restante.identity.machine_list import MachineStatus, find_machine
+from restante.identity.principal import PrincipalKind
+from restante.identity.roles import Right
+from restante.inbox.inbox_list import InboxLine, line_of
+from restante.inbox.lifecycle import Status
+from restante.inbox.reachability import POLLS
+from restante.inbox.triage.listing import Group, list_groups
+from restante.inbox.triage.selection import Filter
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.inboxes import inbox
+
+INBOXES = 20
+CAUSES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """`inboxes`: the deepest, with something that is not done; `all_seen`: there are no others.
+
+    `away`: those of them with pending mail whose agent has not been there lately; `paused`, `disabled`:
+    with mail.
+    """
+
+    causes: Sequence[Group]
+    more_causes: int
+    inboxes: Sequence[InboxLine]
+    all_seen: bool
+    away: Sequence[InboxLine]
+    paused: Sequence[InboxLine]
+    disabled: Sequence[InboxLine]
+
+    def total(self, status: Status) -> int:
+        """Events of that state in the inboxes looked at."""
+        return sum(line.counts[status] for line in self.inboxes)
+
+    @property
+    def oldest_pending_at(self) -> datetime | None:
+        """The first instant at which one of these became available."""
+        return min((o for line in self.inboxes if (o := line.oldest_pending_at)), default=None)
+
+
+def attention(session: Session, administrator: Administrator) -> Attention:
+    """Now. Costs two statements an inbox looked at, and none over events but by the claim's index."""
+    administrator.require(Right.EVENTS_READ)
+    groups = list_groups(session, administrator, Filter())
+    now = database_now(session)
+    asked = (
+        select(inbox.c.recipient_id)
+        .where(inbox.c.tenant_id == administrator.tenant_id, inbox.c.unsettled_bound > 0)
+        .order_by(inbox.c.unsettled_bound.desc())
+        .limit(INBOXES + 1)
+    )
+    ids = list(session.connection().execute(asked).scalars())
+    lines = []
+    for recipient_id in ids[:INBOXES]:
+        public_id = encode_id(Prefix.AGENT, recipient_id)
+        agent = find_machine(session, administrator.tenant_id, PrincipalKind.AGENT, public_id)
+        line = line_of(session, agent, now)
+        if any(line.counts.values()):
+            lines.append(line)
+    lines.sort(key=lambda line: -line.counts[Status.PENDING])
+    waiting = [line for line in lines if line.counts[Status.PENDING]]
+    active = [one for one in waiting if one.agent.status is MachineStatus.ACTIVE]
+    return Attention(
+        causes=groups[:CAUSES],
+        more_causes=max(0, len(groups) - CAUSES),
+        inboxes=lines,
+        all_seen=len(ids) <= INBOXES,
+        away=[one for one in active if not one.agent.paused and _is_away(one, now)],
+        paused=[one for one in active if one.agent.paused],
+        disabled=[one for one in waiting if one.agent.status is not MachineStatus.ACTIVE],
+    )
+
+
+def _is_away(line: InboxLine, now: datetime) -> bool:
+    seen = line.agent.last_seen_at
+    return not line.streams and (seen is None or now - seen >= POLLS)
