@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -154,6 +155,10 @@ def cancel(session: Session, who: Principal, assignment_id: bytes | None, reason
     if row.state == State.ASSIGNED:
         asked = events.withdraw(session, row.event_id, by=who.public_id, reason=reason)
         over = asked != events.CANCEL_REQUESTED
+    elif row.event_id is not None:
+        # its last event lies in quarantine, or was redriven from there
+        with suppress(EventFinal):
+            events.withdraw(session, row.event_id, by=who.public_id, reason=reason)
     values: dict[str, Any] = {"reason": reason}
     if over:
         values |= ended(session, State.CANCELLED)

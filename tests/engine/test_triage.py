@@ -215,3 +215,11 @@ def test_the_list_has_payloads_and_goes_on_where_it_ended(mail: Mailbox) -> None
     assert told[0]["last_error"]["code"]
     ats = [e["quarantined_at"] for e in told]
     assert ats == sorted(ats, reverse=True)
+
+
+def test_a_work_assignment_is_not_amended(mail: Mailbox) -> None:
+    ids = poison(mail, 1, type="work_assignment")
+    job_id = start(mail, order(ids, Action.AMEND, amended_payload=b"{}"))
+    work_off(mail)
+    assert (read(mail, job_id).done, read(mail, job_id).skipped) == (0, 1)
+    assert mail.gate(ids[0]) is Gate.QUARANTINED

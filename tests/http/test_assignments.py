@@ -188,6 +188,16 @@ def test_it_is_cancelled_with_its_event(one: Caller, producer: Caller) -> None:
     assert (again.status_code, again.json["type"]) == (409, "/problems/event-final")
 
 
+def test_an_unroutable_one_is_cancelled_with_what_lies_in_quarantine(
+    one: Caller, producer: Caller
+) -> None:
+    made = assign(producer, one)
+    settle(one, "reject", reason="cannot")
+    path = f"assignments/{made['assignment_id']}/cancel"
+    assert producer.post(path, {"reason": "by hand"}).json["state"] == "cancelled"
+    assert one.get(f"A/inbox/{made['event_id']}").json["status"] == "cancelled"
+
+
 def test_a_holder_is_asked_to_stop_and_his_ack_wins(one: Caller, producer: Caller) -> None:
     for verb, state in (("ack", "completed"), ("release", "cancelled")):
         made = assign(producer, one)

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor
+from restante.errors import RestanteError
 from restante.inbox import failures, quarantine
 from restante.inbox.envelope import Options, instant
 from restante.inbox.place import lock_inboxes, place
@@ -25,13 +26,18 @@ from restante.storage.tables.events import event_correlation
 from restante.storage.tables.identity import principal
 
 
+class IsAssigned(RestanteError):
+    """A work assignment is not amended, since its assignment waits for this very event: assign anew."""
+
+
 def amend(
     session: Session, tenant_id: bytes, event_id: bytes, payload: bytes, *, by: Actor, reason: str
 ) -> bytes:
     """Publish the event anew with this payload and discard the old one → the new one's id.
 
     All else is as it was (an expiry that has passed is not); nobody's report is kept, since it has
-    another producer. Raises NotFound, quarantine.NotQuarantined, quarantine.Superseded.
+    another producer. Raises NotFound, quarantine.NotQuarantined, quarantine.Superseded,
+    IsAssigned.
     """
     found = quarantine.find_quarantined(session, tenant_id, event_id)
     # lock order: the inbox row, then the key, then the event
@@ -39,6 +45,8 @@ def amend(
     row, keys = quarantine.lock_quarantined(session, found)
     if failures.superseded_by(session, event_id) is not None:
         raise quarantine.Superseded
+    if row.claim_only:
+        raise IsAssigned
     now, old, made = database_now(session), found.row, new_id()
     because = f"corrected by {encode_id(Prefix.EVENT, made)}: {reason}"
     quarantine.give_up(session, row, keys, now, actor=by.id or by.kind, reason=because)

@@ -16,7 +16,7 @@ from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor
 from restante.errors import NotFound, RestanteError
 from restante.inbox import quarantine
-from restante.inbox.triage.amend import amend
+from restante.inbox.triage.amend import IsAssigned, amend
 from restante.inbox.triage.jobs import Action, State
 from restante.storage.clock import database_now
 from restante.storage.tables.triage import triage_item, triage_job
@@ -30,6 +30,7 @@ PASSED_OVER = (
     quarantine.Superseded,
     quarantine.LaterSettled,
     quarantine.BeyondDedupHorizon,
+    IsAssigned,
 )
 
 
