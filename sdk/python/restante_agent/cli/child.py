@@ -21,6 +21,7 @@ from restante_agent.cli.command_line import end_with_parent
 from restante_agent.model.settle import Ack, FailureOutcome, Release
 from restante_agent.runtime.delivery import Delivery
 from restante_agent.runtime.outcome import Verb, failed
+from restante_agent.untrusted import render_untrusted
 
 log = logging.getLogger("restante_agent")
 
@@ -35,7 +36,8 @@ PIPES_SECONDS = 1.0
 class CommandHandler:
     """Runs `argv` once for each event, in a process group of its own.
 
-    `environ` is what the child inherits; the RESTANTE_ names of the event are added to it.
+    `environ` is what the child inherits; the RESTANTE_ names of the event are added to it. `fenced`:
+    its stdin is the event as untrusted data for a model, and not JSON.
     """
 
     def __init__(
@@ -46,10 +48,12 @@ class CommandHandler:
         delay_seconds: float,
         timeout_seconds: float | None = None,
         echo: IO[bytes] | None = None,
+        fenced: bool = False,
     ) -> None:
         self._argv, self._environ = list(argv), dict(environ)
         self._delay_seconds, self._timeout_seconds = delay_seconds, timeout_seconds
         self._echo = echo
+        self._fenced = fenced
 
     def __call__(self, delivery: Delivery) -> Verb:
         try:
@@ -67,7 +71,9 @@ class CommandHandler:
             log.warning("exec program=%s error=%s", self._argv[0], error.strerror)
             return Release(delay_seconds=self._delay_seconds)
         child = Child(process, echo=self._echo)
-        child.feed(jsontext.dumps(delivery.event.raw) + b"\n")
+        event = delivery.event
+        text = render_untrusted(event).encode() if self._fenced else jsontext.dumps(event.raw)
+        child.feed(text + b"\n")
         delivery.on_stop(lambda _: child.end())
         timed_out = not child.wait(self._timeout_seconds)
         return self._outcome(delivery, child, timed_out=timed_out)

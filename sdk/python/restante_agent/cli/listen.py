@@ -74,6 +74,11 @@ from restante_agent.cli.screen import say, write_json
     is_flag=True,
     help="Let the command inherit RESTANTE_CLIENT_SECRET and RESTANTE_AGENT_KEY.",
 )
+@click.option(
+    "--fenced",
+    is_flag=True,
+    help="Give the command the event as fenced, untrusted text for a model, and not as JSON.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Warnings only.")
 def listen(
     connection: Connection,
@@ -86,6 +91,7 @@ def listen(
     until_empty: bool,
     no_stream: bool,
     pass_credentials: bool,
+    fenced: bool,
     quiet: bool,
     **options: object,
 ) -> None:
@@ -114,6 +120,7 @@ def listen(
         delay_seconds=delay_seconds,
         timeout_seconds=timeout_seconds,
         echo=sys.stderr.buffer,
+        fenced=fenced,
     )
     with connection.client() as client:
         agent = Agent(
