@@ -135,8 +135,8 @@ def list_all_projects(session: Session, call: Call) -> Reply:
     "it is redriven or discarded. A key that is held already stays held until then.\n\n"
     "An event that is pending, was never claimed and not read for `unread_after_seconds` is told, once, to "
     "`unread_escalate_to`: an agent that has the project gets an event `unread_escalation` that names it, "
-    "`operators` find it in the console. So do they where that agent does not read its own mail either, is "
-    "removed, or has lost the project.",
+    "for `operators` it is noted, for 30 days. So it is for them where that agent does not read its own "
+    "mail either, is removed, or has lost the project.",
     body=ProjectChange,
     examples={
         "hold": {"on_quarantine": "hold"},

@@ -93,10 +93,10 @@ def message(
         "ordering_key": ordering_key,
         "supersedes_key": supersedes_key,
     }
-    for name, text in keys.items():
-        _length(name, text, 200)
+    for name, key in keys.items():
+        _length(name, key, 200)
     _length("idempotency_key", idempotency_key, 128)
-    _check("project", isinstance(project, str) and SLUG.fullmatch(project), "is no slug")
+    _check("project", SLUG.fullmatch(project), "is no slug")
     _check(
         "recipients", len(set(recipients)) == len(recipients) > 0, "name each once, at least one"
     )
@@ -136,7 +136,10 @@ def message(
         corrects=corrected,
         idempotency_key=idempotency_key,
         report=frozenset(report),
-        **keys,
+        correlation_id=correlation_id,
+        causation_id=causation_id,
+        ordering_key=ordering_key,
+        supersedes_key=supersedes_key,
     )
 
 
@@ -146,7 +149,7 @@ def _check(name: str, holds: object, fault: str) -> None:
 
 
 def _length(name: str, text: str | None, most: int) -> None:
-    fits = text is None or (isinstance(text, str) and 1 <= len(text) <= most)
+    fits = text is None or 1 <= len(text) <= most
     _check(name, fits, f"must have 1 to {most} characters")
 
 
