@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
+from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
-from restante.identity.roles import Right
+from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.attention import INBOXES, attention
 from restante.inbox.inbox_list import MOST
@@ -19,9 +20,11 @@ blueprint = Blueprint("console_overview", __name__)
 
 
 @blueprint.get("/overview")
-@with_session(Right.EVENTS_READ)
+@with_session()
 def overview(session: Session, who: SignedIn) -> Response:
-    """Of the operator's tenant."""
+    """Of the operator's tenant. Here everybody comes first: who is the platform's goes on to what is his."""
+    if not may(who.operator.role, Right.EVENTS_READ):
+        return see("/account")
     found = attention(session, administrator(who))
     return shell(
         "overview.html",

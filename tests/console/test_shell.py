@@ -135,8 +135,16 @@ def test_wu_053_switches_of_htmx(world: World) -> None:
 
 def test_an_operator_of_the_platform_has_no_pages_of_tenants(world: World) -> None:
     browser = signed_in(world, tenant=None, role=Role.PLATFORM_ADMIN)
-    for path in PAGES:
+    for path in PAGES[1:]:
         assert browser.get(path).status_code == 403, path
+    assert browser.get("/overview").headers["Location"] == "/account"
+
+
+def test_who_has_a_session_finds_the_overview_at_the_root(world: World) -> None:
+    browser = signed_in(world)
+    assert browser.get("/").headers["Location"] == "/overview"
+    assert "no-store" in browser.answer.headers["Cache-Control"]
+    assert Browser(world).get("/").status_code == 200
 
 
 def test_wu_016_a_part_that_asks_by_itself_keeps_no_session_alive(world: World) -> None:
