@@ -27,6 +27,7 @@ class What(StrEnum):
     DELIVERED_MS = "delivered_ms"  # from available_at to ack
     COMPLETED_SECONDS = "completed_seconds"  # from first claim to ack
     STALE_SETTLE = "stale_settle"  # verb, reason
+    CALLBACK_TRIED = "callback_tried"  # outcome
 
 
 class Observation(NamedTuple):

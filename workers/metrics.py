@@ -51,6 +51,7 @@ COUNTERS = {
     What.ATTEMPT_FAILED: _counter("attempts_failed_total", "Attempts that failed.", "cause"),
     What.QUARANTINED: _counter("quarantined_total", "Events put into quarantine.", "reason"),
     What.STALE_SETTLE: _counter("stale_settles_total", "Settles refused.", "verb", "reason"),
+    What.CALLBACK_TRIED: _counter("callback_attempts_total", "Deliveries to callbacks.", "outcome"),
 }
 for _what, _values in {
     What.CLAIMED: ("first", "again"),
@@ -82,7 +83,6 @@ REQUESTS = Histogram(
 RINGS = _counter("rings_total", "Listeners woken by a ring.")
 RETRIES = _counter("deadlock_retries_total", "Units of work begun again.", "statement")
 RETRIES.labels("COMMIT")
-CALLBACKS = _counter("callback_attempts_total", "Deliveries to callbacks.", "outcome")
 STREAMS = Gauge("streams_open", "Open streams.", registry=_OURS, multiprocess_mode="livesum")
 LEASE_RATE = Gauge(
     "lease_expiration_rate",

@@ -27,6 +27,7 @@ from restante.inbox.failures import Outcome as EventOutcome
 from restante.inbox.lifecycle import Gate
 from restante.inbox.orders import Ack, Order, Release
 from restante.inbox.settle import settle_one
+from restante.observations import What, observe
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.callbacks import callback, callback_attempt
@@ -158,6 +159,7 @@ def settle(session: Session, turn: Turn, parcel: Parcel, result: Result) -> bool
             next_at=values.get("due_at"),
         )
     )
+    observe(session, What.CALLBACK_TRIED, result.outcome.value)
     if not current:
         return False
     connection.execute(

@@ -9,6 +9,7 @@ from sqlalchemy import delete
 from restante.audit.entries import IN_PROCESS
 from restante.egress.refusal import Cause
 from restante.identity.scopes import Verb
+from restante.observations import ON_OBSERVED, What
 from restante.storage.tables.identity import granted_scope
 from restante.webhooks import registration
 from restante.webhooks.callbacks import Mode
@@ -264,6 +265,17 @@ def test_two_relays_share_the_work_and_a_dead_ones_is_taken_over(
     assert [body["claim_generation"] for body in hooks.receiver.bodies] == [1, 2]
     assert states(mail) == [("completed", 2)]
     assert first.carry_out(turn) == 0
+
+
+def test_what_was_tried_is_counted(hooks: Hooks, mail: Mailbox) -> None:
+    counted: list[tuple[str, tuple[str, ...]]] = []
+    hooks.database.info[ON_OBSERVED] = lambda seen: counted.extend(
+        (one.what, one.labels) for one in seen if one.what is What.CALLBACK_TRIED
+    )
+    mail.publish()
+    hooks.active(mail)
+    hooks.pass_once()
+    assert counted == [("callback_tried", ("delivered",))]
 
 
 def test_the_tenants_take_turns(hooks: Hooks, database: TestDatabase) -> None:
