@@ -10,6 +10,7 @@ from restante.errors import NotFound
 from restante.identity.administrators import Administrator
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Role
+from restante.inbox.attention import attention
 from restante.inbox.inbox_list import InboxRow, list_events, list_inboxes, read_inbox
 from restante.inbox.inspection import inspect, read_payload, thread
 from restante.inbox.lifecycle import Status
@@ -125,3 +126,20 @@ def test_nothing_of_another_tenant_is_seen(mail: Mailbox, database: Database) ->
     assert mail.run(lambda s: list_jobs(s, rival, limit=5)) == ([], None)
     assert mail.run(lambda s: list_inboxes(s, rival, limit=5)) == ([], None)
     assert mail.run(lambda s: count_quarantined(s, rival)) == 0
+
+
+def test_what_needs_attention_is_found_by_the_bound_of_each_inbox(mail: Mailbox) -> None:
+    poison(mail, 2)
+    mail.publish()
+    paused, idle = mail.tenant.agent(), mail.tenant.agent()
+    paused.publish()
+    paused.set_limits(paused=True)
+    who = operator(mail.tenant.id)
+    found = mail.run(lambda s: attention(s, who))
+    assert [group.count for group in found.causes] == [2]
+    assert {line.agent.id for line in found.inboxes} == {mail.agent.id, paused.agent.id}
+    assert idle.agent.id not in {line.agent.id for line in found.inboxes}
+    assert [line.agent.id for line in found.away] == [mail.agent.id]
+    assert [line.agent.id for line in found.paused] == [paused.agent.id]
+    assert (found.total(Status.PENDING), found.all_seen, found.disabled) == (2, True, [])
+    assert found.oldest_pending_at is not None
