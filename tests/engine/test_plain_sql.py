@@ -21,7 +21,9 @@ from tests.support.databases import TestDatabase
 pytestmark = pytest.mark.servers_only
 
 STATEMENTS = {
-    block.language.split()[1]: re.sub(r"(?<=[\s(=-]):(\w+)", r"%(\1)s", block.text.replace("%", "%%"))
+    block.language.split()[1]: re.sub(
+        r"(?<=[\s(=-]):(\w+)", r"%(\1)s", block.text.replace("%", "%%")
+    )
     for block in blocks(ROOT / "docs" / "publishing.md")
     if block.language.startswith("sql ")
 }
