@@ -78,6 +78,7 @@ def test_an_event_is_told_as_it_was_published(mail: Mailbox, tenant: Tenant) -> 
         "result": None,
         "last_error": None,
         "failure_signature": None,
+        "superseded_by": None,
         "timeline": [],
     }
 

@@ -37,7 +37,7 @@ def test_both_clients_have_the_same_calls() -> None:
         }
 
     assert calls(Client) == calls(AsyncClient)
-    assert len(calls(Client)) == 20
+    assert len(calls(Client)) == 26
 
 
 def test_the_main_job(inbox: FakeInbox, clock: HandClock) -> None:
