@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from sqlalchemy.orm import Session
 from restante.coordination.assignments import State, ended, keep_event
 from restante.coordination.candidates import find_candidates
 from restante.coordination.routing import Policy, choose, keep_decision, stick, stuck_to
+from restante.errors import EventFinal
 from restante.inbox import cancel as events
 from restante.inbox import failures
 from restante.inbox.arriving import arrive_later
@@ -85,7 +87,9 @@ def run_timer(session: Session, assignment_id: bytes) -> bool:
     lock_inboxes(session, [seen.agent_id])
     if seen.due_at > database_now(session):
         return False
-    taken = events.withdraw(session, seen.event_id, by=SERVER, reason=UNREAD, only_unread=True)
+    taken = None
+    with suppress(EventFinal):
+        taken = events.withdraw(session, seen.event_id, by=SERVER, reason=UNREAD, only_unread=True)
     row = _lock(session, assignment_id)
     if row is None or row.event_id != seen.event_id or row.due_at is None:
         raise Repeat  # it has moved on meanwhile

@@ -47,13 +47,11 @@ def withdraw(
 ) -> str | None:
     """Cancel an event for one who may, whoever published it → as `cancel`.
 
-    `only_unread`: None, and nothing is changed, where it was ever claimed or has ended. Raises NotFound
-    and EventFinal.
+    `only_unread`: None, and nothing is changed, where it was ever claimed. Raises NotFound and
+    EventFinal.
     """
     found = locate.by_event_id(session, event_id)
     if found.table != "agent_inbox":
-        if only_unread:
-            return None
         raise EventFinal(event_status=STATUS_OF[found.gate])
     return _cancel_placed(session, by, found, reason, only_unread=only_unread)
 
@@ -124,8 +122,6 @@ def _cancel_placed(
         )
         .first()
     )
-    if only_unread and (row is None or row.claim_generation or row.gate in FINAL_GATES):
-        return None
     if row is None:
         raise EventFinal(event_status=STATUS_OF[found.gate])
     now = database_now(session)
@@ -133,6 +129,8 @@ def _cancel_placed(
     if gate in FINAL_GATES:
         raise EventFinal(event_status=STATUS_OF[gate])
     generation = row.claim_generation
+    if only_unread and generation:
+        return None
     if gate is Gate.CLAIMED and row.claim_expires_at > now:
         session.connection().execute(
             update_by_place()

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from restante.errors import EventFinal, InsufficientScope, NotFound
 from restante.identity.principal import PrincipalKind
 from restante.identity.scopes import ProjectScope, TenantScope, Verb
+from restante.inbox.cancel import withdraw
 from restante.inbox.lifecycle import Gate
 from restante.storage.ids import new_id
 from restante.storage.tables.failures import event_failure
@@ -107,3 +108,18 @@ def test_a_scheduled_event_that_is_cancelled_never_gets_a_sequence(mail: Mailbox
     with unchanged(mail.database):
         assert mail.run_due() == 0
     assert mail.inbox_row().head == 0
+
+
+def test_what_was_ever_claimed_is_not_withdrawn_as_unread(mail: Mailbox) -> None:
+    read, unread = (mail.publish().event_id for _ in range(2))
+    mail.release(mail.take_one())
+    withdrawn = {"by": "restante", "reason": "unread_timeout"}
+    with unchanged(mail.database):
+        taken = mail.run(lambda s: withdraw(s, read, only_unread=True, **withdrawn))
+    assert taken is None
+    with only_changing(mail.database, unread):
+        assert mail.run(lambda s: withdraw(s, unread, only_unread=True, **withdrawn)) == "cancelled"
+    assert mail.gate(unread) is Gate.CANCELLED
+    assert mail.run(lambda s: withdraw(s, read, **withdrawn)) == "cancelled"
+    with unchanged(mail.database), pytest.raises(EventFinal):
+        mail.run(lambda s: withdraw(s, read, only_unread=True, **withdrawn))

@@ -80,7 +80,9 @@ def test_each_takes_one_of_its_scopes(world: World, home: Household) -> None:
         with watch.nothing_changes(str(route)), watch.audits(1, str(route)):
             answer = route.call(without, home.ids)
         refused(answer, 403, "insufficient-scope", str(route))
-        assert answer.json["required_scope"] in route.access.scope_names()
+        # a path that names a project has it named
+        names = [name.replace("<project>", "main") for name in route.access.scope_names()]
+        assert answer.json["required_scope"].replace("<project>", "main") in names
         assert 'error="insufficient_scope"' in answer.headers["WWW-Authenticate"]
         # before its body is looked at, so that nothing tells what there is
         if route.good.body is not None:
