@@ -33,7 +33,6 @@ from restante.identity.user_codes import UserCodes
 from restante.inbox.ends import ON_END
 from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.known_recipients import KNOWN, Known
-from restante.inbox.page_token import PAGE_TOKEN_KEYS
 from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
 from restante.observations import ON_OBSERVED
@@ -43,6 +42,7 @@ from restante.signals.rings import ON_RING
 from restante.signals.streams import Streams
 from restante.storage.combine import Combiner, Kind
 from restante.storage.engine import make_engine
+from restante.storage.page_token import PAGE_TOKEN_KEYS
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
 from restante.webhooks.challenger import Challenger

@@ -18,6 +18,7 @@ from blueprints.fields import Answer
 from blueprints.idempotency import once
 from blueprints.problems import members_of
 from blueprints.shapes import WireInstant
+from restante.coordination.turn import require_scopes, take_turn
 from restante.errors import (
     IdempotencyInFlight,
     IdempotencyKeyReused,
@@ -28,7 +29,6 @@ from restante.errors import (
 )
 from restante.identity.scopes import Verb
 from restante.inbox.publication import Publication
-from restante.inbox.turn import require_scopes, take_turn
 from restante.storage.transaction import Session
 
 

@@ -31,6 +31,7 @@ from extensions import house
 from restante.coordination.entries import Expect
 from restante.coordination.memory import Delete, Put, Write
 from restante.coordination.memory_keys import LONGEST, check_key
+from restante.coordination.turn import Refused, Turn
 from restante.errors import (
     NotFound,
     PayloadTooLarge,
@@ -41,7 +42,6 @@ from restante.errors import (
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox.publication import Publication
-from restante.inbox.turn import Refused, Turn
 from restante.storage.ids import Prefix, decode_id
 
 MOST_WRITES = 1000

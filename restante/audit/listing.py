@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from restante.audit.actions import Action
 from restante.audit.chain import PLATFORM
-from restante.inbox import page_token
+from restante.storage import page_token
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.audit import audit_entry
 

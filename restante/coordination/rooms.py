@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 from restante.errors import NotFound, ValidationFailed
 from restante.identity.principal import Principal, PrincipalKind, Project
 from restante.identity.scopes import TenantScope, Verb
-from restante.inbox import page_token
 from restante.inbox.publication import Publication
 from restante.inbox.recipients import check_recipients, project_of
+from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import new_id
 from restante.storage.tables.rooms import room, room_member

@@ -17,9 +17,9 @@ from restante.coordination.changes import memory_at, page
 from restante.coordination.entries import Entry
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
-from restante.inbox import page_token
 from restante.inbox.browse import seen
 from restante.inbox.envelope import instant
+from restante.storage import page_token
 from restante.storage.ids import Prefix, encode_id
 
 

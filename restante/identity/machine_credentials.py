@@ -24,7 +24,7 @@ from restante.identity.machine_list import Machine, find_lasting, find_machine
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
 from restante.identity.signatures.public_keys import thumbprint
-from restante.inbox import page_token
+from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.identity import credential

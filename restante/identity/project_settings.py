@@ -19,8 +19,8 @@ from restante.identity.administrators import Administrator
 from restante.identity.projects import create_project
 from restante.identity.roles import Right
 from restante.identity.scopes import SLUG
-from restante.inbox import page_token
 from restante.inbox.escalation_policy import holds
+from restante.storage import page_token
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.tables.identity import project
 

@@ -18,10 +18,10 @@ from restante.identity.machine_list import Machine, MachineStatus, list_machines
 from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
-from restante.inbox import page_token
 from restante.inbox.browse import status_gate
 from restante.inbox.lifecycle import PENDING_GATES, STATUS_OF, Gate, Status
 from restante.inbox.polling import STREAM_ALIVE
+from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import agent_inbox, event_content, scheduled_event

@@ -13,12 +13,13 @@ from sqlalchemy.orm import Session
 from restante.errors import InsufficientScope, NotFound
 from restante.identity.principal import Principal
 from restante.identity.scopes import TenantScope, Verb
-from restante.inbox import failures, locate, page_token
+from restante.inbox import failures, locate
 from restante.inbox.browse import status_gate
 from restante.inbox.cancel import check_visible
 from restante.inbox.envelope import instant
 from restante.inbox.lifecycle import STATUS_OF, Gate
 from restante.inbox.receipt_list import of_correlation, of_recipient, page_of
+from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.inboxes import presence

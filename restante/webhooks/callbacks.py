@@ -16,7 +16,7 @@ from restante.errors import CallbackConflict, NotFound
 from restante.identity.administrators import Administrator
 from restante.identity.principal import Principal
 from restante.identity.roles import Right
-from restante.inbox import page_token
+from restante.storage import page_token
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.tables.callbacks import callback
 from restante.storage.tables.identity import principal

@@ -10,9 +10,9 @@ import pytest
 from restante.errors import InsufficientScope, NotFound, PageTokenInvalid
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.scopes import ProjectScope, TenantScope, Verb
-from restante.inbox.page_token import PAGE_TOKEN_KEYS
 from restante.inbox.receipts import ReceiptQuery, list_receipts, receipt
 from restante.storage.ids import Prefix, encode_id, new_id
+from restante.storage.page_token import PAGE_TOKEN_KEYS
 from tests.factories import Mailbox, Tenant, make_tenant, pass_time
 
 

@@ -10,6 +10,7 @@ import pytest
 from restante.coordination import memory_rows
 from restante.coordination.entries import Expect
 from restante.coordination.memory import Delete, Put, Write
+from restante.coordination.turn import Turn, Turned, require_scopes, take_turn
 from restante.errors import (
     InboxFull,
     InsufficientScope,
@@ -24,7 +25,6 @@ from restante.identity.scopes import Verb
 from restante.inbox.failures import Failure
 from restante.inbox.lifecycle import Gate
 from restante.inbox.orders import Ack, Reject, Release
-from restante.inbox.turn import Turn, Turned, require_scopes, take_turn
 from restante.storage.ids import new_id
 from tests.engine.remembering import get, keeper, put, since, version
 from tests.engine.snapshot import snapshot

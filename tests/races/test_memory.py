@@ -14,13 +14,13 @@ from restante.coordination.changes import read_changes
 from restante.coordination.entries import Entry, Expect
 from restante.coordination.memory import Delete, Put, Write, write_one
 from restante.coordination.tombstones import forget_tombstones, raise_memory_floor
+from restante.coordination.turn import Turn, take_turn
 from restante.errors import CursorGone, VersionConflict
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox.lifecycle import Gate
 from restante.inbox.orders import Ack
 from restante.inbox.publish import publish
-from restante.inbox.turn import Turn, take_turn
 from tests.engine.remembering import delete, get, keeper, put, scribe, since, version
 from tests.factories import Event, Mailbox, Tenant, pass_time, set_rules
 from tests.races.players import Player, at_once, stop_after, stop_before

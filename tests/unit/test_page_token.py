@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from restante.errors import PageTokenInvalid
-from restante.inbox.page_token import PAGE_TOKEN_KEYS, give, take
+from restante.storage.page_token import PAGE_TOKEN_KEYS, give, take
 
 OLD, NEW = b"o" * 32, b"n" * 32
 LIST = ("receipts", "c")

@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
-from restante.inbox import page_token
 from restante.inbox.triage.jobs import Job, job_of
+from restante.storage import page_token
 from restante.storage.tables.triage import triage_job
 
 

@@ -13,11 +13,12 @@ from sqlalchemy.orm import Session
 from restante.errors import NotFound
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
-from restante.inbox import failures, locate, page_token
+from restante.inbox import failures, locate
 from restante.inbox.envelope import event_json, instant
 from restante.inbox.lifecycle import Gate
 from restante.inbox.rules import PAGE_BYTES
 from restante.inbox.triage.selection import Filter
+from restante.storage import page_token
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.failures import event_failure
 
