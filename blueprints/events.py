@@ -11,7 +11,7 @@ from blueprints import examples, publishing
 from blueprints.access import any_of
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, IdText, Query, QueryLimit, Reason
+from blueprints.fields import Answer, Body, IdText, PageToken, Query, QueryLimit, Reason
 from blueprints.publications import PublishBody
 from blueprints.shapes import LastError, Producer, Status, WireInstant
 from restante.errors import EventFinal, PageTokenInvalid, ValidationFailed
@@ -66,7 +66,7 @@ class ReceiptsQuery(Query):
     correlation_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     recipient: IdText | None = None
     limit: QueryLimit = 10
-    page_token: Annotated[str, Field(max_length=512)] | None = None
+    page_token: PageToken | None = None
 
     @model_validator(mode="after")
     def _one_list(self) -> ReceiptsQuery:

@@ -52,6 +52,10 @@ class Answer(BaseModel):
     )
 
 
+class NoBody(Body):
+    """Nothing need be said."""
+
+
 def integral(value: Any) -> Any:
     """JSON knows one kind of number: 7.0 is the integer 7."""
     return int(value) if type(value) is float and value.is_integer() else value
@@ -206,3 +210,16 @@ QueryWait = Annotated[
     Field(ge=0, le=30, description="Wait so long for something to come, in seconds."),
     BeforeValidator(digits),
 ]
+ListLimit = Annotated[
+    int, Field(ge=1, le=1000, description="At most so many."), BeforeValidator(digits)
+]
+PageToken = Annotated[
+    str, Field(max_length=2048, description="`next_page_token` of the page before, as it is.")
+]
+
+
+class ListQuery(Query):
+    """Which part of a list."""
+
+    limit: ListLimit = 10
+    page_token: PageToken | None = None

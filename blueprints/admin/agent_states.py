@@ -4,33 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from blueprints.admin.agents import TAG
-from blueprints.admin.blueprint import admin, administrator, having
-from blueprints.admin.machines import AGENT_DETAIL, AgentDetail, detailed_agent
-from blueprints.admin.services import NoBody
+from blueprints.admin.blueprint import admin, administrator
+from blueprints.admin.machines import AGENT_DETAIL, AgentDetail, detailed_agent, state_endpoint
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from restante.identity.agent_settings import pause_agent
 from restante.identity.machine_list import MachineStatus
 from restante.identity.machine_status import set_status
 from restante.identity.principal import PrincipalKind
-from restante.identity.roles import Right
 from restante.storage.transaction import Session
 
 
 def _endpoint(summary: str, description: str, **state: Any) -> Endpoint:
-    return Endpoint(
-        method="POST",
-        access=having(Right.AGENTS_WRITE),
-        tag=TAG,
-        summary=summary,
-        description=f"{description} Every server goes by it within a second. Repeating it changes nothing.",
-        body=NoBody,
-        body_optional=True,
-        examples={"plain": {}},
-        answer=AgentDetail,
-        answer_examples={"done": {**AGENT_DETAIL, **state}},
-    )
+    example = {**AGENT_DETAIL, **state}
+    return state_endpoint(summary, description, answer=AgentDetail, example=example)
 
 
 @_endpoint(

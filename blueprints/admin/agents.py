@@ -7,14 +7,20 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from blueprints import examples
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.admin.machines import (
     AGENT,
     AGENT_DETAIL,
+    SECRET,
+    TAG,
     Agent,
     AgentDetail,
-    Status,
+    Grants,
+    MachinesQuery,
+    Name,
     detailed_agent,
+    listed,
+    made_of,
     shown_agent,
 )
 from blueprints.calls import Call, Reply
@@ -22,28 +28,17 @@ from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body, integral
 from blueprints.idempotency import refuse_key
 from restante.errors import PageTokenInvalid
-from restante.identity.agent_settings import (
-    MOST_IN_FLIGHT,
-    MOST_PENDING,
-    add_agent,
-    change_agent,
-)
+from restante.identity.agent_settings import MOST_IN_FLIGHT, add_agent, change_agent
 from restante.identity.agents import MOST_CAPABILITIES
-from restante.identity.grants import MOST_GRANTS
-from restante.identity.machine_list import MachineStatus, list_machines, read_machine
-from restante.identity.names import NAME_LENGTH
+from restante.identity.machine_list import read_machine
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
-from restante.storage.ids import Prefix, encode_id
+from restante.identity.tenant_settings import MOST_PENDING
 from restante.storage.transaction import Session
 
-TAG = "Administration"
-
-Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH)]
 Capabilities = Annotated[
     list[Annotated[str, Field(max_length=128)]], Field(max_length=MOST_CAPABILITIES)
 ]
-Grants = Annotated[list[Annotated[str, Field(max_length=96)]], Field(max_length=MOST_GRANTS)]
 
 
 class AgentBody(Body):
@@ -72,15 +67,6 @@ class NewAgent(Answer):
     agent_id: str
     client_id: str
     client_secret: str
-
-
-class AgentsQuery(ListQuery):
-    """Which agents."""
-
-    status: Status | None = Field(default=None, description="Left out: all that are not removed.")
-    name: Annotated[str, Field(max_length=NAME_LENGTH)] | None = Field(
-        default=None, description="The one of exactly this name."
-    )
 
 
 class Agents(Answer):
@@ -113,7 +99,7 @@ class Agents(Answer):
         "made": {
             "agent_id": examples.AGENT_ID,
             "client_id": examples.AGENT_ID,
-            "client_secret": "rst_h3Zk8Wm1Qx5vT9bN2cR7yLp4Ds6Ff0Gj-aEiOuKqVMs",
+            "client_secret": SECRET,
         }
     },
     status=201,
@@ -129,9 +115,7 @@ def create_one_agent(session: Session, call: Call) -> Reply:
         grants=body.grants or (),
         capabilities=body.capabilities or (),
     )
-    agent_id = encode_id(Prefix.AGENT, made.id)
-    told = {"agent_id": agent_id, "client_id": agent_id, "client_secret": made.client_secret}
-    return Reply(told, 201)
+    return made_of(PrincipalKind.AGENT, made)
 
 
 @Endpoint(
@@ -140,26 +124,14 @@ def create_one_agent(session: Session, call: Call) -> Reply:
     tag=TAG,
     summary="List agents",
     description="The agents of the tenant, by name.",
-    query=AgentsQuery,
+    query=MachinesQuery,
     answer=Agents,
     answer_examples={"one": {"agents": [AGENT], "next_page_token": None}},
     problems=(PageTokenInvalid,),
 ).route(admin, "/agents")
 def list_agents(session: Session, call: Call) -> Reply:
     """A page of them."""
-    asked: AgentsQuery = call.query
-    page = list_machines(
-        session,
-        administrator(call),
-        PrincipalKind.AGENT,
-        limit=asked.limit,
-        token=asked.page_token,
-        status=None if asked.status is None else MachineStatus(asked.status),
-        name=asked.name,
-    )
-    return Reply(
-        {"agents": list(map(shown_agent, page.machines)), "next_page_token": page.next_page_token}
-    )
+    return listed(session, call, PrincipalKind.AGENT, shown_agent)
 
 
 @Endpoint(

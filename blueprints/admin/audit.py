@@ -8,10 +8,10 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from blueprints import examples
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer
+from blueprints.fields import Answer, ListQuery
 from blueprints.shapes import WireInstant
 from restante.audit.actions import Action
 from restante.audit.listing import Recorded, list_entries

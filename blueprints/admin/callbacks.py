@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.callbacks import (
     ADMINISTERED,
     AdministeredCallback,
@@ -15,7 +15,7 @@ from blueprints.callbacks import (
 )
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body
+from blueprints.fields import Answer, Body, ListQuery
 from extensions import house
 from restante.errors import CallbackConflict, CallbackRefused, ChallengeFailed, PageTokenInvalid
 from restante.identity.roles import Right

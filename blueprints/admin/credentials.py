@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from blueprints import examples
-from blueprints.admin.agents import TAG
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
+from blueprints.admin.machines import TAG
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint, Handler
-from blueprints.fields import Answer, Body
+from blueprints.fields import Answer, Body, ListQuery
 from blueprints.idempotency import once, refuse_key
 from blueprints.shapes import WireInstant
 from restante.errors import (

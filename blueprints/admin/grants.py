@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from blueprints import examples
-from blueprints.admin.agents import TAG, Grants
 from blueprints.admin.blueprint import admin, administrator, having
+from blueprints.admin.machines import TAG, Grants
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, IdText, Slug, integral
+from blueprints.fields import Answer, Body, IdText, ListQuery, Slug, integral
 from blueprints.idempotency import once
 from blueprints.shapes import WireInstant
 from restante.errors import (

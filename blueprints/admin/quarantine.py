@@ -8,11 +8,11 @@ from orjson import Fragment
 from pydantic import BaseModel, Field
 
 from blueprints import examples
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.admin.jobs import TAG
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, IdText, Instant, Slug
+from blueprints.fields import Answer, IdText, Instant, ListQuery, Slug
 from blueprints.shapes import Event, LastError, WireInstant
 from restante.errors import (
     PageTokenInvalid,

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from blueprints import examples
-from blueprints.admin.blueprint import ListQuery, admin, administrator, having
+from blueprints.admin.blueprint import admin, administrator, having
+from blueprints.admin.machines import (
+    SECRET,
+    TAG,
+    Grants,
+    MachinesQuery,
+    Name,
+    Status,
+    listed,
+    made_of,
+    state_endpoint,
+)
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body
 from blueprints.idempotency import refuse_key
 from blueprints.shapes import WireInstant
 from restante.errors import PageTokenInvalid
-from restante.identity.grants import MOST_GRANTS, grants_of
-from restante.identity.machine_list import Machine, MachineStatus, list_machines, read_machine
+from restante.identity.grants import grants_of
+from restante.identity.machine_list import Machine, MachineStatus, read_machine
 from restante.identity.machine_status import set_status
-from restante.identity.names import NAME_LENGTH
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
 from restante.identity.service_enrolment import enrol_service
 from restante.inbox.envelope import instant
-from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Session
-
-TAG = "Administration"
-_Status = Literal["active", "disabled", "removed"]
 
 
 class ServiceBody(Body):
     """What it is called, and what it may do."""
 
-    name: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH)]
-    scopes: Annotated[
-        list[Annotated[str, Field(max_length=96)]], Field(min_length=1, max_length=MOST_GRANTS)
-    ]
-
-
-class NoBody(Body):
-    """Nothing need be said."""
+    name: Name
+    scopes: Annotated[Grants, Field(min_length=1)]
 
 
 class NewService(Answer):
@@ -55,7 +55,7 @@ class ServiceRow(Answer):
 
     service_id: str
     name: str
-    status: _Status
+    status: Status
     created_at: WireInstant
 
 
@@ -70,15 +70,6 @@ class Services(Answer):
 
     services: list[ServiceRow]
     next_page_token: str | None
-
-
-class ServicesQuery(ListQuery):
-    """Which services."""
-
-    status: _Status | None = Field(default=None, description="Left out: all that are not removed.")
-    name: Annotated[str, Field(max_length=NAME_LENGTH)] | None = Field(
-        default=None, description="The one of exactly this name."
-    )
 
 
 _ROW: dict[str, Any] = {
@@ -106,7 +97,7 @@ _ROW: dict[str, Any] = {
         "made": {
             "service_id": examples.SERVICE_ID,
             "client_id": examples.SERVICE_ID,
-            "client_secret": "rst_h3Zk8Wm1Qx5vT9bN2cR7yLp4Ds6Ff0Gj-aEiOuKqVMs",
+            "client_secret": SECRET,
         }
     },
     status=201,
@@ -115,13 +106,7 @@ def create_one_service(session: Session, call: Call) -> Reply:
     """A new one."""
     refuse_key(call)
     made = enrol_service(session, administrator(call), name=call.body.name, scopes=call.body.scopes)
-    service_id = encode_id(Prefix.SERVICE, made.id)
-    told = {
-        "service_id": service_id,
-        "client_id": service_id,
-        "client_secret": made.client_secret,
-    }
-    return Reply(told, 201)
+    return made_of(PrincipalKind.SERVICE, made)
 
 
 @Endpoint(
@@ -130,26 +115,14 @@ def create_one_service(session: Session, call: Call) -> Reply:
     tag=TAG,
     summary="List services",
     description="The services of the tenant, by name.",
-    query=ServicesQuery,
+    query=MachinesQuery,
     answer=Services,
     answer_examples={"one": {"services": [_ROW], "next_page_token": None}},
     problems=(PageTokenInvalid,),
 ).route(admin, "/services")
 def list_services(session: Session, call: Call) -> Reply:
     """A page of them."""
-    asked: ServicesQuery = call.query
-    page = list_machines(
-        session,
-        administrator(call),
-        PrincipalKind.SERVICE,
-        limit=asked.limit,
-        token=asked.page_token,
-        status=None if asked.status is None else MachineStatus(asked.status),
-        name=asked.name,
-    )
-    return Reply(
-        {"services": list(map(shown, page.machines)), "next_page_token": page.next_page_token}
-    )
+    return listed(session, call, PrincipalKind.SERVICE, shown)
 
 
 @Endpoint(
@@ -171,18 +144,8 @@ def read_service(session: Session, call: Call) -> Reply:
 
 
 def _status_endpoint(summary: str, description: str, example: str) -> Endpoint:
-    return Endpoint(
-        method="POST",
-        access=having(Right.AGENTS_WRITE),
-        tag=TAG,
-        summary=summary,
-        description=f"{description} Every server goes by it within a second. Repeating it changes nothing.",
-        body=NoBody,
-        body_optional=True,
-        examples={"plain": {}},
-        answer=ServiceRow,
-        answer_examples={"done": {**_ROW, "status": example}},
-    )
+    row = {**_ROW, "status": example}
+    return state_endpoint(summary, description, answer=ServiceRow, example=row)
 
 
 @_status_endpoint(

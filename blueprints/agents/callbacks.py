@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from blueprints.access import own
-from blueprints.admin.blueprint import ListQuery
 from blueprints.agents.blueprint import agents
 from blueprints.bodies import idempotency_key
 from blueprints.callbacks import CALLBACK, TAG, OneCallback, shown
 from blueprints.calls import NO_STORE, Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, Slug, integral
+from blueprints.fields import Answer, Body, ListQuery, Slug, integral
 from blueprints.idempotency import REPLAYED
 from blueprints.origins import origin_of
 from extensions import house

@@ -12,7 +12,7 @@ from blueprints.agents.blueprint import agents
 from blueprints.agents.memory import ENTRY, MemoryEntry
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Query, digits
+from blueprints.fields import Answer, PageToken, Query, digits
 from blueprints.gzipped import GzippedReply, takes_gzip
 from restante.coordination.state import read_state
 from restante.errors import PageTokenInvalid
@@ -28,7 +28,7 @@ class StateQuery(Query):
         Field(ge=1, le=1000, description="At most so many keys; 4 MiB of values end a page too."),
         BeforeValidator(digits),
     ] = 1000
-    page_token: str | None = None
+    page_token: PageToken | None = None
 
 
 class AgentState(Answer):

@@ -8,7 +8,7 @@ from blueprints.access import own
 from blueprints.agents.blueprint import agents
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body
+from blueprints.fields import Answer, NoBody
 from blueprints.idempotency import refuse_key
 from blueprints.principal import authenticate, bearer
 from extensions import house
@@ -21,10 +21,6 @@ from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
 PARAMETER = "ticket"
-
-
-class TicketBody(Body):
-    """Nothing need be said."""
 
 
 class Ticket(Answer):
@@ -44,7 +40,7 @@ class Ticket(Answer):
     "the token this is asked with: it ends when that ends or is revoked, and hears the projects it covers. "
     "EventSource does not come back by itself with a ticket that is spent: get a new one for each stream. No "
     "Idempotency-Key: the answer is a secret that is not kept.",
-    body=TicketBody,
+    body=NoBody,
     body_optional=True,
     examples={"plain": {}},
     answer=Ticket,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from blueprints import examples
 from blueprints.access import any_of
 from blueprints.calls import Call, Reply
 from blueprints.coordination.blueprint import coordination
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, IdText, Query, Slug, digits
+from blueprints.fields import Answer, Body, IdText, ListQuery, Slug
 from blueprints.idempotency import once
 from blueprints.shapes import WireInstant
 from restante.coordination import rooms
@@ -83,15 +83,6 @@ class Rooms(Answer):
     next_page_token: str | None
 
 
-class RoomsQuery(Query):
-    """Which part of the list."""
-
-    limit: Annotated[
-        int, Field(ge=1, le=1000, description="At most so many."), BeforeValidator(digits)
-    ] = 10
-    page_token: Annotated[str, Field(max_length=512)] | None = None
-
-
 ROOM_ID = "room_0198c5a1f3f17e3692a4b6c8dae1f357"
 SUMMARY: dict[str, Any] = {
     "room_id": ROOM_ID,
@@ -154,7 +145,7 @@ def create_room(session: Session, call: Call) -> Reply:
     tag=TAG,
     summary="List rooms",
     description="Those one is in; with `tenant:events:read` all of the tenant.",
-    query=RoomsQuery,
+    query=ListQuery,
     answer=Rooms,
     answer_examples={"one": {"rooms": [SUMMARY], "next_page_token": None}},
     problems=(PageTokenInvalid,),

@@ -21,12 +21,12 @@ from restante.identity.machines import Enrolled
 from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
+from restante.identity.tenant_settings import MOST_PENDING
 from restante.signals.rings import ring
 from restante.signals.sweep import waiting
 from restante.storage.tables.identity import principal
 
 MOST_IN_FLIGHT = 1_000_000
-MOST_PENDING = 2**31 - 1
 _MOST = {"max_in_flight": MOST_IN_FLIGHT, "max_pending": MOST_PENDING}
 
 

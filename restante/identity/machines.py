@@ -33,6 +33,12 @@ class Enrolled:
     kind: PrincipalKind
     client_secret: str = field(repr=False)
 
+    @property
+    def public_id(self) -> str:
+        """`agt_…` or `svc_…`."""
+        agent = self.kind is PrincipalKind.AGENT
+        return encode_id(Prefix.AGENT if agent else Prefix.SERVICE, self.id)
+
 
 def enrol(
     session: Session,
@@ -71,13 +77,13 @@ def enrol(
     except IntegrityError:
         raise Repeat from None  # somebody else's, made meanwhile: the repeat finds it
     add_grants(session, principal_id, grants)
-    is_agent = kind is PrincipalKind.AGENT
-    target = encode_id(Prefix.AGENT if is_agent else Prefix.SERVICE, principal_id)
-    created = Action.AGENT_CREATE if is_agent else Action.SERVICE_CREATE
+    made = Enrolled(principal_id, kind, add_client_secret(session, principal_id))
+    target = made.public_id
+    created = Action.AGENT_CREATE if kind is PrincipalKind.AGENT else Action.SERVICE_CREATE
     given = ", ".join(map(str, grants)) or "nothing"
     record(
         session,
         Entry(tenant_id, by, created, target, reason=name),
         Entry(tenant_id, by, Action.GRANT_ASSIGN, target, reason=given),
     )
-    return Enrolled(principal_id, kind, add_client_secret(session, principal_id))
+    return made
