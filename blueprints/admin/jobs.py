@@ -10,7 +10,7 @@ from blueprints import examples
 from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body
+from blueprints.fields import Answer, NoBody
 from blueprints.shapes import WireInstant
 from restante.identity.roles import Right
 from restante.inbox.envelope import instant
@@ -47,13 +47,15 @@ class Job(Answer):
     total: int = Field(description="How many go.")
     done: int
     skipped: int = Field(description="They had left quarantine, or needed `force` by then.")
+    canary: bool = Field(description="One goes first, the rest once that one is completed.")
+    canary_event_id: str | None = Field(description="Which one went first.")
+    stopped_because: Literal["canary_failed", "canary_late"] | None = Field(
+        description="Why the rest stayed in quarantine: the first one failed once more, or was not "
+        "completed within ten minutes."
+    )
     actor: Actor | None
     created_at: WireInstant | None
     finished_at: WireInstant | None
-
-
-class NoBody(Body):
-    """Nothing need be said."""
 
 
 JOB: dict[str, Any] = {
@@ -68,6 +70,9 @@ JOB: dict[str, Any] = {
     "total": 4771,
     "done": 1200,
     "skipped": 0,
+    "canary": False,
+    "canary_event_id": None,
+    "stopped_because": None,
     "actor": {"kind": "service", "id": examples.SERVICE_ID},
     "created_at": examples.CREATED_AT,
     "finished_at": None,
@@ -96,6 +101,9 @@ def shown_job(job: jobs.Job) -> dict[str, Any]:
         "total": job.total,
         "done": job.done,
         "skipped": job.skipped,
+        "canary": job.canary,
+        "canary_event_id": job.canary_event_id,
+        "stopped_because": job.stopped_because,
         "actor": job.actor_kind and {"kind": job.actor_kind, "id": job.actor_id},
         "created_at": instant(job.created_at),
         "finished_at": instant(job.finished_at),

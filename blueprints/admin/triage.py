@@ -93,6 +93,12 @@ class RedriveBody(TriageBody):
         "discarded: with one `event_ids` alone.",
     )
 
+    canary: bool = Field(
+        False,
+        description="One first; the rest once it is completed. They stay where it fails once more, or is "
+        "not completed within ten minutes.",
+    )
+
     @model_validator(mode="after")
     def _one_amended(self) -> RedriveBody:
         if self.amend is not None and len(self.event_ids or ()) != 1:
@@ -119,6 +125,7 @@ PROBLEMS = (IdempotencyKeyReused, IdempotencyInFlight, PayloadTooLarge)
     examples={
         "group": WANTED,
         "dry_run": {"filter": {}, "dry_run": True},
+        "one_first": {**WANTED, "canary": True, "stagger_seconds": 0.05},
         "amend": {
             "event_ids": [examples.EVENT_ID],
             "reason": JOB["reason"],
@@ -136,7 +143,8 @@ def redrive_many(session: Session, call: Call) -> Reply:
     """Put back, or corrected."""
     asked: RedriveBody = call.body
     if asked.amend is None:
-        return _carry_out(session, call, asked.order(Action.REDRIVE, call.principal))
+        order = asked.order(Action.REDRIVE, call.principal, canary=asked.canary)
+        return _carry_out(session, call, order)
     payload, most = asked.amend.payload.text, house().settings.payload_limit_bytes
     if len(payload) > most:
         raise PayloadTooLarge(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import orjson
 from flask import Blueprint, Response, request
 
+from blueprints.console.form_keys import made_before, new_form_key, once
 from blueprints.console.laid_out import laid_out
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -42,6 +43,8 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response:
     step, typed = request.form.get("step"), request.form.get("payload", "")
     typed = typed.replace("\r\n", "\n")
     reason = request.form.get("why", "").strip()
+    if step == "go" and (job_id := made_before(session, who)) is not None:
+        return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
     if event.status is not Status.QUARANTINED or event.superseded_by is not None:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=409)
     before = laid_out(read_payload(session, admin, raw) or b"{}", most=None)
@@ -60,7 +63,7 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response:
             amended_payload=typed.encode(),
         )
         try:
-            job_id = jobs.start(session, admin, order)
+            job_id = once(session, who, lambda: jobs.start(session, admin, order))
         except ValidationFailed:
             return shell("quarantine_gone.html", session, who, here="quarantine", status=409)
         return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
@@ -72,6 +75,7 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response:
         status=422 if fault else 200,
         event=event,
         typed=typed,
+        form_key=new_form_key(),
         why=reason,
         fault=fault,
         checked=step in ("check", "go"),

@@ -43,6 +43,14 @@ _WORDS: dict[type[Exception], _Words] = {
         404, "There is nothing here", "The address leads nowhere, or to what is not yours to see."
     ),
     WrongHost: _Words(421, "This server goes by another name", "Open it under its own address."),
+    errors.IdempotencyInFlight: _Words(
+        409,
+        "It is being done",
+        "This form was sent a moment ago already. It is done once; look there what became of it.",
+    ),
+    errors.IdempotencyKeyReused: _Words(
+        422, "Not done", "This form was used for something else. Open the page again."
+    ),
     errors.RateLimited: _Words(
         429, "Too many tries", "Nothing was done. Wait a minute, then try again."
     ),

@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from blueprints.console.form_keys import new_form_key, once
 from blueprints.console.narrowing import Narrowing, narrowing
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -25,8 +26,8 @@ CHANGED = (
     "The events are no longer those that were counted, so nothing was done. "
     "This is what it would be now."
 )
-WAYS = {"spread": 0.05, "slow": 1.0, "now": 0.0}
-"""Seconds between two events."""
+WAYS = {"first": 0.05, "spread": 0.05, "slow": 1.0, "now": 0.0}
+"""Seconds between two events; `first`: one goes alone, the rest once it is completed."""
 
 
 @blueprint.get("/quarantine/redrive")
@@ -88,7 +89,8 @@ def _counted(
         counted_at=chosen.filter.until or now,
         spread=WAYS,
         reason=request.form.get("why", "")[:MOST_REASON],
-        way=request.form.get("way", "spread"),
+        way=request.form.get("way", "first"),
+        form_key=new_form_key(),
         force="force" in request.form,
         fault=fault,
         field=field,
@@ -109,17 +111,18 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
     if action is Action.DISCARD and _number(form.get("typed", "")) != expected:
         fault = "That is not the number of events. Nothing was done."
         return _counted(session, who, action, status=422, fault=fault, field="typed")
-    stagger = WAYS.get(form.get("way", ""), 0.0) if action is Action.REDRIVE else 0.0
+    way = form.get("way", "") if action is Action.REDRIVE else ""
     order = _order(
         action,
         narrowing(session, admin, form),
         reason=reason,
         force=force,
-        stagger_seconds=stagger,
+        stagger_seconds=WAYS.get(way, 0.0),
+        canary=way == "first",
         expected=-1 if expected is None else expected,
     )
     try:
-        job_id = jobs.start(session, admin, order)
+        job_id = once(session, who, lambda: jobs.start(session, admin, order))
     except SelectionChanged:
         return _counted(session, who, action, status=409, fault=CHANGED)
     except ValidationFailed:

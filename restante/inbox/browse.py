@@ -20,7 +20,6 @@ from restante.inbox.lifecycle import FINAL_GATES, Gate, effective_gate
 from restante.inbox.look import Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES, PAGE_EXAMINED
 from restante.storage.clock import database_now
-from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.inboxes import inbox
 from restante.storage.transaction import Repeat
@@ -99,13 +98,12 @@ def located_json(session: Session, found: locate.Located, now: datetime) -> byte
     gate = status_gate(found.row, found.gate, now)
     shown = found.row.payload if gate not in (Gate.COMPLETED, Gate.QUARANTINED) else None
     result = getattr(found.row, "result", None)
-    last_error, signature = failures.last_error(session, found.event_id)
-    superseded_by = None if last_error is None else failures.superseded_by(session, found.event_id)
+    failed = failures.last_error(session, found.event_id)
     beyond = {
         "result": None if result is None else orjson.Fragment(result),
-        "last_error": last_error,
-        "failure_signature": signature,
-        "superseded_by": superseded_by and encode_id(Prefix.EVENT, superseded_by),
+        "last_error": failed.error,
+        "failure_signature": failed.signature,
+        "superseded_by": failed.superseded_by,
         "timeline": history.timeline(session, found.event_id) + _expiry(found.row, gate),
     }
     return event_json(

@@ -14,6 +14,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from restante.inbox.envelope import instant
+from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import event_content
 from restante.storage.tables.failures import event_failure
 from restante.storage.tables.inboxes import inbox
@@ -124,15 +125,24 @@ def superseded_by(session: Session, event_id: bytes) -> bytes | None:
     return found
 
 
-def last_error(session: Session, event_id: bytes) -> tuple[dict[str, Any], str] | tuple[None, None]:
-    """The last failure as JSON has it, and its signature."""
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """How an event failed last. `error`: as JSON has it; `superseded_by`: where its work went on."""
+
+    error: dict[str, Any] | None = None
+    signature: str | None = None
+    superseded_by: str | None = None
+
+
+def last_error(session: Session, event_id: bytes) -> Failed:
+    """The last failure, what it is found by, and what took its place; all None: it never failed."""
     row = (
         session.connection()
         .execute(select(event_failure).where(event_failure.c.event_id == event_id))
         .first()
     )
     if row is None:
-        return None, None
+        return Failed()
     error = {
         "code": row.code,
         "message": row.message,
@@ -141,4 +151,5 @@ def last_error(session: Session, event_id: bytes) -> tuple[dict[str, Any], str] 
         "attempt": row.attempt,
         "quarantine_reason": row.quarantine_reason,
     }
-    return error, row.failure_signature
+    by = None if row.superseded_by is None else encode_id(Prefix.EVENT, row.superseded_by)
+    return Failed(error, row.failure_signature, by)

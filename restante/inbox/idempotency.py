@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from sqlalchemy import Select, insert, select, update
@@ -17,7 +17,6 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from restante.errors import IdempotencyInFlight, IdempotencyKeyReused
-from restante.identity.principal import Principal
 from restante.inbox.publication import hash_key
 from restante.inbox.repeats import KEPT_LONGER
 from restante.inbox.rules import rules
@@ -31,7 +30,15 @@ def request_hash(method: str, path: str, body: bytes) -> bytes:
     return hashlib.sha256(b"\0".join((method.encode(), path.encode(), body))).digest()
 
 
-def replay(session: Session, principal: Principal, key: str, hashed: bytes) -> Any | None:
+class Identified(Protocol):
+    """Whose keys they are: a principal, or an operator."""
+
+    @property
+    def id(self) -> bytes:
+        """Its id, which nobody else has."""
+
+
+def replay(session: Session, principal: Identified, key: str, hashed: bytes) -> Any | None:
     """What the first run made (as it was given to `keep`); None where this is it: the key is taken.
 
     Raises IdempotencyKeyReused for another request, IdempotencyInFlight while the first runs.
@@ -55,7 +62,7 @@ def replay(session: Session, principal: Principal, key: str, hashed: bytes) -> A
 
 def keep(
     session: Session,
-    principal: Principal,
+    principal: Identified,
     key: str,
     made: Any,
     *,
@@ -75,7 +82,7 @@ def keep(
     )
 
 
-def _find(session: Session, principal: Principal, key: str, known: Select[Any]) -> Any | None:
+def _find(session: Session, principal: Identified, key: str, known: Select[Any]) -> Any | None:
     return (
         session.connection()
         .execute(
@@ -88,7 +95,7 @@ def _find(session: Session, principal: Principal, key: str, known: Select[Any]) 
     )
 
 
-def _take(session: Session, principal: Principal, key: str, hashed: bytes) -> None:
+def _take(session: Session, principal: Identified, key: str, hashed: bytes) -> None:
     now = database_now(session)
     try:
         session.connection().execute(

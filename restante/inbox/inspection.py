@@ -71,8 +71,7 @@ def inspect(session: Session, administrator: Administrator, event_id: bytes | No
     administrator.require(Right.EVENTS_READ)
     found = _of_tenant(session, administrator.tenant_id, event_id)
     row = found.row
-    error, signature = failures.last_error(session, found.event_id)
-    superseded = None if error is None else failures.superseded_by(session, found.event_id)
+    failed = failures.last_error(session, found.event_id)
     brief = _brief(found, database_now(session))
     held = brief.status is Status.CLAIMED
     return Inspected(
@@ -97,9 +96,9 @@ def inspect(session: Session, administrator: Administrator, event_id: bytes | No
         cancel_requested=bool(getattr(row, "cancel_requested", False)),
         archived=found.table == "archived_event",
         payload_bytes=None if row.payload is None else len(row.payload),
-        last_error=error,
-        failure_signature=signature,
-        superseded_by=None if superseded is None else encode_id(Prefix.EVENT, superseded),
+        last_error=failed.error,
+        failure_signature=failed.signature,
+        superseded_by=failed.superseded_by,
         timeline=history.timeline(session, found.event_id),
     )
 

@@ -87,7 +87,7 @@ def _receipt(session: Session, found: locate.Located, now: datetime) -> Receipt:
     read_at = _read_at(session, found)
     claimed_at = getattr(row, "first_claimed_at", None)
     final_at = row.final_at
-    error, _ = failures.last_error(session, found.event_id)
+    error = failures.last_error(session, found.event_id).error
     return {
         "event_id": encode_id(Prefix.EVENT, found.event_id),
         "recipient_id": encode_id(Prefix.AGENT, found.recipient_id),

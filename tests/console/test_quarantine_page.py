@@ -44,7 +44,7 @@ def test_a_wave_is_counted_put_back_and_watched(world: World, alice: Caller, bob
     browser.get(links(browser, REDRIVE)[0])
     assert browser.heading == "Redrive 2 events"
     assert sums(browser) == {"match": "2", "would be redriven": "2"}
-    assert browser.page.buttons()[-1] == "Redrive 2 events"
+    assert browser.page.buttons()[-1] == "Redrive 1, then 1Redrive 2 events"
     browser.send(REDRIVE, why="  ")
     assert browser.answer.status_code == 422
     assert "Say why" in browser.page.one("div", role="alert").text
@@ -96,6 +96,50 @@ def test_where_one_that_was_counted_has_left_nothing_is_done(
     assert "no longer those that were counted" in browser.page.text
     assert browser.heading == "Redrive 1 event"
     assert alice.get(f"A/inbox/{ids[1]}").json["status"] == "quarantined"
+
+
+def test_one_goes_first_unless_another_way_is_chosen(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    ids = poison(alice, bob, "x", "x", "x")
+    browser = signed_in(world)
+    browser.get(REDRIVE)
+    assert browser.page.form(REDRIVE)["way"] == "first"
+    assert browser.page.one("span", **{"class": "if-first"}).text == "Redrive 1, then 2"
+    browser.send(REDRIVE, why="is it mended?")
+    job = browser.answer.headers["Location"]
+    assert audited(world)[-1].reason == "1, then 2 events: is it mended?"
+    work_off(world)
+    browser.get(job)
+    assert "The other 2 follow once it is completed" in browser.page.text
+    assert links(browser, "/events/") == [f"/events/{ids[0]}"]
+    (event,) = alice.claim(limit=10)
+    refusal = {"claim_generation": event["claim_generation"], "reason": "x"}
+    alice.post(f"A/inbox/{ids[0]}/reject", refusal)
+    world.pass_time(2)
+    work_off(world)
+    browser.get(job)
+    assert "the first one failed again, so the rest stays in quarantine" in browser.page.text
+    assert sums(browser)["kept back when it was stopped"] == "2"
+
+
+@pytest.mark.parametrize("action", [REDRIVE, DISCARD])
+def test_a_form_that_is_sent_twice_makes_one_job(
+    world: World, alice: Caller, bob: Caller, action: str
+) -> None:
+    poison(alice, bob, "x")
+    browser = signed_in(world)
+    browser.get(action)
+    form = {**browser.page.form(action), "why": "once", "typed": "1"}
+    made = [browser.post(action, form).headers["Location"] for _ in range(2)]
+    work_off(world)
+    made.append(browser.post(action, form).headers["Location"])
+    assert len(set(made)) == 1
+    browser.get("/quarantine/jobs")
+    assert links(browser, "/quarantine/jobs/") == made[:1]
+    other = signed_in(world, email="b@example.com")
+    other.get(f"{action}?code=none")
+    assert other.post(action, {**form, "csrf": other.token()}).status_code in (404, 409)
 
 
 def test_a_discard_takes_the_number(world: World, alice: Caller, bob: Caller) -> None:

@@ -107,6 +107,22 @@ def test_a_cancelled_job_says_so(world: World, alice: Caller, bob: Caller, triag
     assert (ended.status_code, ended.json["state"], ended.json["done"]) == (200, "cancelled", 1)
 
 
+def test_one_first_then_the_rest(world: World, alice: Caller, bob: Caller, triager: Caller) -> None:
+    ids = poison(alice, bob, "x", "y")
+    wanted = {"filter": {}, "reason": "r", "canary": True}
+    made = triager.post(f"{ADMIN}/quarantine/redrive", wanted).json
+    assert (made["canary"], made["canary_event_id"], made["stopped_because"]) == (True, None, None)
+    work_off(world)
+    (event,) = alice.claim(limit=10)
+    told = triager.get(f"{ADMIN}/jobs/{made['job_id']}").json
+    assert (told["state"], told["done"], told["canary_event_id"]) == ("running", 1, ids[0])
+    alice.post(f"A/inbox/{ids[0]}/ack", {"claim_generation": event["claim_generation"]})
+    world.pass_time(2)
+    work_off(world)
+    assert triager.get(f"{ADMIN}/jobs/{made['job_id']}").json["state"] == "completed"
+    assert [e["event_id"] for e in alice.claim(limit=10)] == ids[1:]
+
+
 def test_a_repeat_with_the_same_key_makes_no_second_job(
     world: World, alice: Caller, bob: Caller, triager: Caller
 ) -> None:

@@ -16,6 +16,7 @@ from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor
 from restante.errors import NotFound, RestanteError
 from restante.inbox import quarantine
+from restante.inbox.triage import canary
 from restante.inbox.triage.amend import IsAssigned, amend
 from restante.inbox.triage.jobs import Action, State
 from restante.storage.clock import database_now
@@ -57,6 +58,10 @@ def carry_out_next(session: Session, job_id: bytes) -> bool:
     job = connection.execute(select(triage_job).where(triage_job.c.job_id == job_id)).first()
     if job is None or job.state != State.RUNNING:
         return False
+    if job.canary_until is not None:
+        said = canary.look(session, job)
+        _save(session, job_id, **said)
+        return "rest_at" in said and carry_out_next(session, job_id)
     item = connection.execute(
         select(triage_item.c.ordinal, triage_item.c.event_id)
         .where(triage_item.c.job_id == job_id)
@@ -67,13 +72,15 @@ def carry_out_next(session: Session, job_id: bytes) -> bool:
         ended = {"state": State.COMPLETED, "finished_at": database_now(session), "due_at": None}
         _save(session, job_id, amended_payload=None, **ended)
         return False
-    at = job.created_at + timedelta(milliseconds=job.stagger_ms * item.ordinal)
+    at = (job.rest_at or job.created_at) + timedelta(milliseconds=job.stagger_ms * item.ordinal)
     if at > database_now(session):
         _save(session, job_id, due_at=at)
         return False
     try:
         _do(session, job, item.event_id)
-        did = {"done": triage_job.c.done + 1}
+        did: dict[str, Any] = {"done": triage_job.c.done + 1}
+        if job.canary and not job.done:
+            did |= canary.sent(session, item.event_id)
     except PASSED_OVER:
         did = {"skipped": triage_job.c.skipped + 1}
     gone = connection.execute(

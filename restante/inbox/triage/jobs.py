@@ -66,7 +66,8 @@ class Order:
     """What is wanted. `chosen`: a filter, or ids in the order given (None: one that is none).
 
     `stagger_seconds`: the pause between one event and the next. `expected`: how many events a dry
-    run has counted; where it is another number now, nothing is done.
+    run has counted; where it is another number now, nothing is done. `canary`: of a redrive, one
+    event first, and the rest once that one is completed (canary.py).
     """
 
     action: Action
@@ -76,11 +77,15 @@ class Order:
     stagger_seconds: float = 0
     amended_payload: bytes | None = None
     expected: int | None = None
+    canary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job, or with no id what one would do. Counts are of events; instants are UTC."""
+    """A job, or with no id what one would do. Counts are of events; instants are UTC.
+
+    `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more).
+    """
 
     job_id: bytes | None
     action: Action
@@ -97,11 +102,20 @@ class Job:
     actor_id: str | None = None
     created_at: datetime | None = None
     finished_at: datetime | None = None
+    canary: bool = False
+    canary_id: bytes | None = None
+    canary_until: datetime | None = None
+    stopped_because: str | None = None
 
     @property
     def public_id(self) -> str | None:
         """`job_…`; None: it was a dry run."""
         return None if self.job_id is None else encode_id(Prefix.JOB, self.job_id)
+
+    @property
+    def canary_event_id(self) -> str | None:
+        """`evt_…` of the event that went first."""
+        return None if self.canary_id is None else encode_id(Prefix.EVENT, self.canary_id)
 
 
 class SelectionChanged(ValidationFailed):
@@ -125,6 +139,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
     if order.expected is not None and order.expected != counted.total:
         raise SelectionChanged.at("/expected", f"it would be {counted.total} events now")
     job_id, now = new_id(), database_now(session)
+    canary = order.canary and order.action is Action.REDRIVE
     actor = administrator.by.actor
     runs = counted.total > 0
     connection = session.connection()
@@ -151,6 +166,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
             "created_at": now,
             "finished_at": None if runs else now,
             "due_at": now if runs else None,
+            "canary": canary,
         },
     )
     items = [
@@ -166,7 +182,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
             administrator.by,
             _AUDITED[order.action],
             target=encode_id(Prefix.JOB, job_id),
-            reason=f"{counted.total} events: {order.reason}",
+            reason=f"{_many(counted.total, canary=canary)} events: {order.reason}",
         ),
     )
     return job_id
@@ -191,6 +207,7 @@ def cancel(session: Session, administrator: Administrator, job_id: bytes | None)
             state=State.CANCELLED,
             finished_at=database_now(session),
             due_at=None,
+            canary_until=None,
             amended_payload=None,
         )
     )
@@ -199,6 +216,10 @@ def cancel(session: Session, administrator: Administrator, job_id: bytes | None)
         entry = Entry(administrator.tenant_id, administrator.by, Audited.JOB_CANCEL, target=target)
         record(session, entry)
     return job_of(_find(session, administrator.tenant_id, job_id))
+
+
+def _many(total: int, *, canary: bool) -> str:
+    return f"1, then {total - 1}" if canary and total > 1 else str(total)
 
 
 def _select(session: Session, tenant_id: bytes, order: Order) -> Selection:

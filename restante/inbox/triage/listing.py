@@ -23,6 +23,8 @@ from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.failures import event_failure
 
 GROUPS = 100
+LOOKED_AT = 50_000
+"""Kinds of failure are those of so many events, the latest: however large a quarantine is."""
 COUNTED = 10_000
 """Counts are exact up to here (contract 3)."""
 
@@ -47,19 +49,28 @@ class Group:
 
 
 def list_groups(session: Session, administrator: Administrator, chosen: Filter) -> list[Group]:
-    """The kinds of failure that lie in quarantine, the most frequent first, at most GROUPS."""
+    """The kinds of failure of the latest LOOKED_AT events in quarantine, the most frequent first.
+
+    At most GROUPS. Counts and first instants are of those events.
+    """
     administrator.require(Right.QUARANTINE_READ)
     connection = session.connection()
+    latest = (
+        select(event_failure.c.failure_signature, event_failure.c.quarantined_at)
+        .where(_lies(administrator.tenant_id), *chosen.conditions())
+        .order_by(event_failure.c.quarantined_at.desc())
+        .limit(LOOKED_AT)
+        .subquery()
+    )
     rows = connection.execute(
         select(
-            event_failure.c.failure_signature,
+            latest.c.failure_signature,
             func.count().label("events"),
-            func.min(event_failure.c.quarantined_at).label("first_at"),
-            func.max(event_failure.c.quarantined_at).label("last_at"),
+            func.min(latest.c.quarantined_at).label("first_at"),
+            func.max(latest.c.quarantined_at).label("last_at"),
         )
-        .where(_lies(administrator.tenant_id), *chosen.conditions())
-        .group_by(event_failure.c.failure_signature)
-        .order_by(func.count().desc(), event_failure.c.failure_signature)
+        .group_by(latest.c.failure_signature)
+        .order_by(func.count().desc(), latest.c.failure_signature)
         .limit(GROUPS)
     ).all()
     groups = []
@@ -74,7 +85,8 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
             )
             .limit(1)
         ).first()
-        if sample is None:
+        type_ = None if sample is None else _type(session, sample.event_id)
+        if sample is None or type_ is None:
             continue  # it has left since
         groups.append(
             Group(
@@ -83,7 +95,7 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
                 first_at=row.first_at,
                 last_at=row.last_at,
                 sample_id=sample.event_id,
-                type=_type(session, sample.event_id),
+                type=type_,
                 code=sample.code,
                 message=sample.message,
             )
@@ -159,19 +171,22 @@ def _token(session: Session, of: tuple[str, ...], row: Any) -> str:
     return page_token.give(session, of, [row.quarantined_at.isoformat(), row.event_id.hex()])
 
 
-def _type(session: Session, event_id: bytes) -> str:
-    envelope = orjson.loads(locate.by_event_id(session, event_id).row.envelope)
-    return str(envelope["type"])
+def _type(session: Session, event_id: bytes) -> str | None:
+    try:
+        found = locate.by_event_id(session, event_id)
+    except NotFound:
+        return None
+    return str(orjson.loads(found.row.envelope)["type"])
 
 
 def _quarantined_json(session: Session, found: locate.Located, at: datetime) -> bytes:
     """The event with its payload, whose it is and how it failed."""
-    last_error, signature = failures.last_error(session, found.event_id)
+    failed = failures.last_error(session, found.event_id)
     beyond = {
         "recipient_id": encode_id(Prefix.AGENT, found.recipient_id),
         "quarantined_at": instant(at),
-        "last_error": last_error,
-        "failure_signature": signature,
+        "last_error": failed.error,
+        "failure_signature": failed.signature,
     }
     return event_json(
         found.row,

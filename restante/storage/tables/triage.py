@@ -41,6 +41,13 @@ triage_job = Table(
     Column("finished_at", Instant, nullable=True, index=True),
     # when a worker is to look again: its next event's time, or the end of a worker's turn
     Column("due_at", Instant, nullable=True),
+    # one first, then the rest if it completes: that one, until when it is waited for, and when the
+    # rest began
+    Column("canary", Boolean, nullable=False, server_default="0"),
+    Column("canary_id", Id, nullable=True),
+    Column("canary_until", Instant, nullable=True),
+    Column("rest_at", Instant, nullable=True),
+    Column("stopped_because", ascii_text(16), nullable=True),  # canary.Stopped
     CheckConstraint("(state = 'running') = (finished_at IS NULL)", name="ended_has_instant"),
     CheckConstraint("(state = 'running') = (due_at IS NOT NULL)", name="running_has_timer"),
     Index("triage_due", "due_at"),
