@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from joserfc.jwk import OKPKey
@@ -48,17 +49,69 @@ def test_a_challenge_is_answered_with_the_newest() -> None:
     assert json.loads(answer.body) == {"challenge_response": response_to(NEW, one.token)}
 
 
-def test_it_is_taken_once() -> None:
-    there, sent = receiver(), fields()
+@pytest.mark.parametrize("challenge", ["evt_1.1700000000.{}", "", "a b", "\ud800", "x" * 300, None])
+def test_no_other_text_is_answered_with_a_mac(challenge: str | None) -> None:
+    """A MAC of `id.timestamp.body` is what signs a delivery: nobody has one made by asking."""
+    body = json.dumps({"type": "callback_challenge", "challenge": challenge}).encode()
+    with pytest.raises(NotGenuine, match="challenge"):
+        receiver().receive("POST", URL, {}, body)
+
+
+@pytest.mark.parametrize("jwks", [JWKS, None], ids=["both", "the secret alone"])
+def test_it_is_taken_once_however_its_signature_is_written(jwks: Any) -> None:
+    now = [SECONDS]
+    there, sent = Receiver([NEW, OLD], jwks=jwks, clock=lambda: now[0]), fields()
     there.receive("POST", URL, sent, BODY)
-    with pytest.raises(NotGenuine, match="before"):
-        there.receive("POST", URL, sent, BODY)
-    assert there.receive("POST", URL, {**fields(), "webhook-signature": _other()}, BODY)
+    written = sent["webhook-signature"]
+    for signature in (written, f"{written} v1,AAAA", " ".join(reversed(written.split(" ")))):
+        now[0] += 100
+        with pytest.raises(NotGenuine, match="before"):
+            there.receive("POST", URL, {**sent, "webhook-signature": signature}, BODY)
+    if jwks is not None:
+        now[0] = SECONDS
+        assert there.receive("POST", URL, fields(), BODY).id == "evt_1"  # type: ignore[union-attr]  # signed anew
 
 
-def _other() -> str:
-    """The same secrets' signatures in the other order: another text, as good."""
-    return " ".join(reversed(fields()["webhook-signature"].split(" ")))
+def test_the_keys_are_got_anew_when_they_are_old_or_one_is_unknown() -> None:
+    now, sets = [SECONDS - 25], [{"keys": []}, JWKS, {"keys": []}]
+    there = Receiver([NEW], jwks=lambda: sets.pop(0), clock=lambda: now[0])
+    refused = pytest.raises(NotGenuine, match="none of the server's")
+    with refused:
+        there.receive("POST", URL, fields(), BODY)
+    with refused:  # not at once again
+        there.receive("POST", URL, fields(), BODY)
+    now[0] += 10
+    assert there.receive("POST", URL, fields(), BODY)
+    now[0] += 299
+    assert there.receive("POST", URL, fields(), BODY)
+    now[0] += 1
+    with refused:  # a key that was removed is known no longer
+        there.receive("POST", URL, fields(), BODY)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("Signature-Input", "created=", 'created="a";x='),
+        ("Signature-Input", "expires=", "x="),
+        ("Signature-Input", '"webhook-id"', '"webhook-timestamp"'),
+        ("Signature-Input", '"@path"', '"@path" "@path"'),
+        ("Signature-Input", 'tag="restante-webhook"', 'tag="other"'),
+        ("Signature", ":", ":A"),
+        ("webhook-id", "evt", "\ud800"),
+    ],
+)
+def test_a_signature_that_was_changed_is_not_genuine(name: str, old: str, new: str) -> None:
+    sent = fields()
+    sent[name] = sent[name].replace(old, new, 1)
+    with pytest.raises(NotGenuine):
+        receiver().receive("POST", URL, sent, BODY)
+
+
+@pytest.mark.parametrize("secrets", [[], "one text", ["whsec_?"]])
+def test_secrets_that_are_none(secrets: Any) -> None:
+    with pytest.raises(ValueError, match="secret"):
+        Receiver(secrets)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from restante_agent.webhook import ChallengeAnswer, Delivery, NotGenuine, Receiver
+from restante_agent.webhook import ChallengeAnswer, Delivery, Receiver
+from restante_agent.webhook_message import NotGenuine
 
 MOST_BYTES = 16 * 1024 * 1024
 Handle = Callable[[Delivery], int | None]
@@ -22,8 +23,11 @@ def flask_answer(
     """What a Flask view returns, given its `request`.
 
     `handle` returns the status to answer, None: 204. 202 says that it will settle the event itself.
+    What it raises is answered by Flask with 500, and the delivery comes again.
     `origin`: scheme and authority under which we are called, where a proxy hides them.
     """
+    if request.content_length is None or request.content_length > MOST_BYTES:
+        return b"", 413, {}
     target = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if target is None:
         query = request.query_string.decode("latin-1")
@@ -41,7 +45,10 @@ def flask_answer(
 
 
 class AsgiReceiver:
-    """An ASGI application: mount it where the callback's URL leads. `handle` may be a coroutine."""
+    """An ASGI application: mount it where the callback's URL leads.
+
+    `handle` may be a coroutine; one that is none holds the event loop while it works.
+    """
 
     def __init__(
         self, receiver: Receiver, handle: Handle | AsyncHandle, *, origin: str | None = None
@@ -59,9 +66,10 @@ class AsgiReceiver:
         """One request."""
         if scope["type"] != "http":
             return
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        headers: dict[str, str] = {}
+        for raw, value in scope["headers"]:  # one that is repeated is a list (RFC 9110 section 5.3)
+            name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {text}" if name in headers else text
         body = await _read(receive)
         status, content = (413, b"") if body is None else await self._answer(scope, headers, body)
         fields = [(b"content-type", b"application/json")] if content else []

@@ -16,6 +16,7 @@ from restante_agent.cli.publish import publish
 from restante_agent.cli.settle import ack, reject, release, renew
 from restante_agent.cli.stats import stats
 from restante_agent.cli.tail import tail
+from restante_agent.cli.webhook_serve import webhook_serve
 from restante_agent.cli.whoami import whoami
 from restante_agent.version import __version__
 
@@ -47,6 +48,7 @@ COMMANDS = (
     tail,
     stats,
     memory,
+    webhook_serve,
 )
 for command in COMMANDS:
     main.add_command(command)
