@@ -30,12 +30,14 @@ from restante.identity.signing_keys import SigningKeys
 from restante.identity.token_keys import TokenKeys
 from restante.identity.tokens import Claims
 from restante.identity.user_codes import UserCodes
+from restante.identity.watchers import Watcher
 from restante.inbox.ends import ON_END
 from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.known_recipients import KNOWN, Known
 from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
 from restante.observations import ON_OBSERVED
+from restante.signals.changes import Changes, Watch
 from restante.signals.hub import Hub
 from restante.signals.presence import Notes
 from restante.signals.rings import ON_RING
@@ -51,6 +53,8 @@ from workers.egress import make_egress
 from workers.metrics import Metrics
 
 _SLOTS = "RESTANTE_DATABASE_SLOTS"
+MOST_WATCHES = 500
+"""Streams of operators in one process: one a browser."""
 
 
 class _SQLAlchemy(SQLAlchemy):
@@ -80,6 +84,8 @@ class House:
     refusals: Refusals
     hub: Hub
     streams: Streams[Claims]
+    watches: Streams[Watcher]
+    changes: Changes
     notes: Notes
     reachability: Reachability
     metrics: Metrics
@@ -126,6 +132,14 @@ def install(app: Flask, settings: Settings) -> House:
         streams=Streams(
             hub, limit=settings.max_streams, heartbeat_seconds=settings.heartbeat_seconds
         ),
+        watches=Streams(
+            hub,
+            limit=MOST_WATCHES,
+            heartbeat_seconds=settings.heartbeat_seconds,
+            make=Watch,
+            apart=True,
+        ),
+        changes=Changes(),
         notes=Notes(),
         reachability=Reachability(),
         metrics=metrics,

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from blueprints.access import Access, states
 from blueprints.bodies import has_no_body, read_body, read_bytes, read_content, read_query
 from blueprints.calls import Call, Reply
+from blueprints.changed import changed_by
 from blueprints.fields import Query
 from blueprints.principal import authenticate
 from blueprints.signatures import check_signature, check_unsigned, is_signed
@@ -145,10 +146,14 @@ def _view(endpoint: Endpoint, look_of: Callable[[Call], Look]) -> Callable[..., 
 
         look = look_of(call)
         seconds = wait_seconds(call) if wait_seconds is not None and asked.method != "HEAD" else 0
-        if not seconds:
-            return look().response()
-        del asked.environ[BEGAN]  # how long it is held says nothing about the server
-        return hold(call, look, seconds, access=access).response()
+        if seconds:
+            del asked.environ[BEGAN]  # how long it is held says nothing about the server
+            reply = hold(call, look, seconds, access=access)
+        else:
+            reply = look()
+        if topics := changed_by(asked.method, str(asked.url_rule)):
+            here.changes.note(principal.tenant_id, topics)
+        return reply.response()
 
     return view
 

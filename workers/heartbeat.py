@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Generic
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -11,8 +12,8 @@ from restante.errors import RestanteError
 from restante.identity.standing import may_read
 from restante.identity.tokens import Claims
 from restante.signals.presence import Notes
-from restante.signals.streams import End, Stream, Streams
-from restante.storage.transaction import Database
+from restante.signals.streams import End, Pass, Stream, Streams
+from restante.storage.transaction import Database, Session
 from workers.service import Service
 
 MOST_UNCHECKED = 3
@@ -25,22 +26,26 @@ LOOKS_APART = 5
 """A closed connection is noticed within so many rounds."""
 
 
-class Heartbeat(Service):
+class Beats(Service, Generic[Pass]):
     """Beats for the streams of a process; ends those that may no longer listen or are too old."""
 
-    name = "heartbeat"
-
-    def __init__(self, database: Database, streams: Streams[Claims], notes: Notes) -> None:
+    def __init__(self, database: Database, streams: Streams[Pass]) -> None:
         super().__init__()
         self._database = database
         self._streams = streams
-        self._notes = notes
         self._turn = 0
         self.pause_seconds = min(1.0, streams.heartbeat_seconds / 5) / SLICES
 
+    def allowed(self, session: Session, standing: set[Pass]) -> Mapping[Pass, frozenset[bytes]]:
+        """For what each may listen now; nothing at all: it ends."""
+        raise NotImplementedError
+
+    def checked(self, stream: Stream[Pass]) -> None:
+        """A stream goes on."""
+
     def run_once(self) -> Mapping[str, int]:
         now = self._streams.clock()
-        due: list[Stream[Claims]] = []
+        due: list[Stream[Pass]] = []
         some = self._streams.all()
         slices = SLICES if len(some) > FEW else 1
         look, start = divmod(self._turn, slices)
@@ -60,10 +65,10 @@ class Heartbeat(Service):
             revoked += self._beat(due[first : first + MOST_CHECKED])
         return {"beats": len(due) - revoked, "revoked": revoked}
 
-    def _beat(self, streams: Sequence[Stream[Claims]]) -> int:
-        bearers = {stream.standing for stream in streams}
+    def _beat(self, streams: Sequence[Stream[Pass]]) -> int:
+        standing = {stream.standing for stream in streams}
         try:
-            allowed = self._database.run(lambda session: may_read(session, bearers))
+            allowed = self._database.run(lambda session: self.allowed(session, standing))
         except (RestanteError, SQLAlchemyError):
             self._beat_unchecked(streams)
             return 0
@@ -78,11 +83,11 @@ class Heartbeat(Service):
                 continue
             if project_ids != stream.project_ids:
                 stream.project_ids = project_ids
-            self._notes.note(stream.recipient_id)
+            self.checked(stream)
             self._next(stream, now)
         return revoked
 
-    def _beat_unchecked(self, streams: Sequence[Stream[Claims]]) -> None:
+    def _beat_unchecked(self, streams: Sequence[Stream[Pass]]) -> None:
         """Who is revoked in a database that this process alone cannot reach, listens on for a while."""
         now = self._streams.clock()
         for stream in streams:
@@ -92,13 +97,29 @@ class Heartbeat(Service):
             else:
                 self._next(stream, now)
 
-    def _next(self, stream: Stream[Claims], now: float) -> None:
+    def _next(self, stream: Stream[Pass], now: float) -> None:
         # a little early, since a stream must not be older than one heartbeat when it is checked
         length = self._streams.heartbeat_seconds
         stream.beat_at = now + length * random.uniform(0.75, 0.9)  # noqa: S311 - jitter
         stream.beat()
 
-    def _hurry(self, stream: Stream[Claims], now: float) -> None:
+    def _hurry(self, stream: Stream[Pass], now: float) -> None:
         """Cut off a writer that has not taken its last frame for a heartbeat after the next was due."""
         if now > stream.beat_at + self._streams.heartbeat_seconds and stream.line is not None:
             stream.line.hang_up()
+
+
+class Heartbeat(Beats[Claims]):
+    """Those of agents."""
+
+    name = "heartbeat"
+
+    def __init__(self, database: Database, streams: Streams[Claims], notes: Notes) -> None:
+        super().__init__(database, streams)
+        self._notes = notes
+
+    def allowed(self, session: Session, standing: set[Claims]) -> dict[Claims, frozenset[bytes]]:
+        return may_read(session, standing)
+
+    def checked(self, stream: Stream[Claims]) -> None:
+        self._notes.note(stream.recipient_id)

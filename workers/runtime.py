@@ -20,6 +20,7 @@ from workers.registrar import Registrar
 from workers.service import Services
 from workers.sweeper import Sweeper
 from workers.tailing import Tailing
+from workers.watching import WatchBeats, Watching
 from workers.watermark import Watermark
 from workers.webhooks import make_relay
 
@@ -57,6 +58,8 @@ class Runtime:
                 Heartbeat(self.database, self.streams, house.notes),
                 Sweeper(self.database, self.streams),
                 self.tailing,
+                WatchBeats(self.database, house.watches),
+                Watching(self.database, house.changes, house.watches),
                 Presence(self.database, house.notes),
                 Watermark(self.database, house.settings.instance, house.settings.database_url),
                 FigureKeeper(

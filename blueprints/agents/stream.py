@@ -11,7 +11,7 @@ import socket
 import time
 from contextlib import suppress
 from datetime import UTC
-from typing import Any
+from typing import Any, Generic, Self
 
 from flask import Response, request
 from orjson import dumps
@@ -30,7 +30,7 @@ from restante.identity.subscribe_tickets import spend_ticket
 from restante.identity.tokens import Claims
 from restante.signals.opening import Opening, opening
 from restante.signals.rings import Ring
-from restante.signals.streams import End, Ending, Stream, Streams
+from restante.signals.streams import End, Ending, Pass, Stream, Streams
 from restante.storage.transaction import Session
 
 MEDIA_TYPE = "text/event-stream"
@@ -75,18 +75,19 @@ class Line:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-class Frames:
+class Frames(Generic[Pass]):
     """What the server writes: each step waits for the next thing to say."""
 
     __slots__ = ("_first", "_rung_at", "_stream", "_streams")
+    gap_seconds = RING_GAP_SECONDS
 
-    def __init__(self, streams: Streams[Claims], stream: Stream[Claims], first: bytes) -> None:
+    def __init__(self, streams: Streams[Pass], stream: Stream[Pass], first: bytes) -> None:
         self._streams = streams
-        self._stream: Stream[Claims] | None = stream
+        self._stream: Stream[Pass] | None = stream
         self._first: bytes | None = first
         self._rung_at = 0.0
 
-    def __iter__(self) -> Frames:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> bytes:
@@ -114,15 +115,19 @@ class Frames:
         if self._stream is not None:
             self._stream.line = Line(connection)
 
-    def _due(self, stream: Stream[Claims]) -> bytes:
+    def rung(self, stream: Stream[Pass]) -> bytes:
+        """What a ring says."""
+        return ring_frame(stream.head)
+
+    def _due(self, stream: Stream[Pass]) -> bytes:
         text = b""
         if stream.rung:
-            gap = self._rung_at + RING_GAP_SECONDS - time.monotonic()
+            gap = self._rung_at + self.gap_seconds - time.monotonic()
             if gap > 0:
                 time.sleep(gap)
             self._rung_at = time.monotonic()
             stream.take()
-            text = ring_frame(stream.head)
+            text = self.rung(stream)
         if stream.beating:
             stream.beating = False
             text += _HEARTBEAT

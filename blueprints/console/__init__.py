@@ -19,6 +19,8 @@ from blueprints.console import (
     search,
     sign_in,
     theme,
+    live,
+    members,
     triage,
     which,
 )
@@ -57,6 +59,21 @@ def install(app: Flask) -> None:
         instant=instant,
         length=length,
         milliseconds=milliseconds,
+    events.blueprint,
+    assignments.blueprint,
+    rooms.blueprint,
+    platform.blueprint,
+    callbacks.blueprint,
+    callback_decisions.blueprint,
+    scopes.blueprint,
+    scope_changes.blueprint,
+    live.blueprint,
+    projects.blueprint,
+    services.blueprint,
+    members.blueprint,
+    settings.blueprint,
+    audit.blueprint,
+    audit_export.blueprint,
     )
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

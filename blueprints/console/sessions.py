@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from flask import Request, Response, request
 
 from blueprints.access import signed_in, states
+from blueprints.changed import changed_by
 from blueprints.console import cookies
 from blueprints.console.pages import away_from_here, see
 from blueprints.console.return_path import SIGN_IN, to_sign_in
@@ -21,10 +22,12 @@ from restante.audit.entries import Actor, Origin
 from restante.errors import NotFound, RestanteError
 from restante.identity.roles import RULES, Right, RightMissing, Role, may
 from restante.identity.sessions import SignedIn, refuse_request, require_recent, resume_session
-from restante.storage.transaction import Session
+from restante.storage.transaction import Session, after_commit
 
 View = Callable[..., Response]
 CSRF_FIELD = "csrf"
+LIVE = "Restante-Live"
+"""Header of a request that a page makes by itself."""
 MOST_BYTES = 16 * 1024
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
@@ -42,6 +45,7 @@ def with_session(
     *,
     anew: bool = False,
     polled: bool = False,
+    calls_out: bool = False,
     most_bytes: int = MOST_BYTES,
 ) -> Callable[[View], View]:
     """A view that is handed (session of the database, SignedIn) within the one unit of work.
@@ -49,6 +53,8 @@ def with_session(
     A right that takes it, or `anew`: who has not proved just now who he is does that first (again.py).
     What is refused to somebody who is signed in is in the audit: that commits before it is raised.
     `polled`: a part that a page asks for by itself; that keeps no session alive. `most_bytes`: of a form.
+    `calls_out`: the view has somebody called, which no transaction may wait for: it is handed SignedIn
+    alone, after the unit of work that let it in.
     """
     takes_proof = anew or (right is not None and RULES[right].anew)
 
@@ -61,15 +67,16 @@ def with_session(
             if token is None:
                 return _nobody(refused)
 
-            def work(session: Session) -> Response | RestanteError:
-                found = resume_session(session, token, used=not polled)
+            def work(session: Session) -> Response | SignedIn | RestanteError:
+                found = resume_session(session, token, used=not (polled or _asks_by_itself()))
                 if found is None:
                     return _nobody(refused)
                 why = refused or _missing(found, right)
                 if why is None:
                     if takes_proof:
                         require_recent(found)
-                    return view(session, found, **path)
+                    _tell_watchers(session, found)
+                    return found if calls_out else view(session, found, **path)
                 rule = str(request.url_rule)
                 by = origin_of(request, found)
                 refuse_request(session, found, target=rule, why=why.detail, by=by)
@@ -78,11 +85,24 @@ def with_session(
             answer = house().database.run(work)
             if isinstance(answer, RestanteError):
                 raise answer
-            return answer
+            return view(answer, **path) if isinstance(answer, SignedIn) else answer
 
         return states(signed_in(right))(run)
 
     return decorate
+
+
+def _asks_by_itself() -> bool:
+    """A page that is kept up to date (static/live.js) uses its session no more than a polled part does."""
+    return request.method == "GET" and LIVE in request.headers
+
+
+def _tell_watchers(session: Session, who: SignedIn) -> None:
+    """Once it has committed, whoever watches the tenant hears of what a form may have changed."""
+    topics = changed_by(request.method, str(request.url_rule))
+    if topics and who.operator.tenant_id is not None:
+        place, changes = who.operator.tenant_id, house().changes
+        after_commit(session, lambda: changes.note(place, topics))
 
 
 def check(asked: Request, cookie: str | None) -> None:

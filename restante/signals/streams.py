@@ -129,7 +129,8 @@ class Stream(Bell, Generic[Pass]):
 class Streams(Generic[Pass]):
     """The open streams of this process, at most `limit`.
 
-    `opened` and `closed` collect for the registry, which other processes read.
+    `opened` and `closed` collect for the registry, which other processes read. `apart`: of those at one
+    place the oldest of the same standing gives way to a ninth, not the oldest of all.
     """
 
     def __init__(
@@ -140,8 +141,12 @@ class Streams(Generic[Pass]):
         heartbeat_seconds: float,
         lifetime_seconds: float = 3600.0,
         clock: Callable[[], float] = time.monotonic,
+        make: type[Stream[Pass]] = Stream,
+        apart: bool = False,
     ) -> None:
         self.hub = hub
+        self._make = make
+        self._apart = apart
         self.limit = limit
         self.heartbeat_seconds = heartbeat_seconds
         self.lifetime_seconds = lifetime_seconds
@@ -165,7 +170,7 @@ class Streams(Generic[Pass]):
         now = self.clock()
         # not all of a deployment are to end in the same second
         lifetime = self.lifetime_seconds * random.uniform(0.9, 1.0)  # noqa: S311 - jitter
-        stream = Stream(
+        stream = self._make(
             self.hub, recipient_id, project_ids, standing=standing, ends_at=now + lifetime, now=now
         )
         stream.beat_at = now + self.heartbeat_seconds * random.uniform(0.5, 0.9)  # noqa: S311 - jitter
@@ -175,7 +180,7 @@ class Streams(Generic[Pass]):
             self._streams[stream.stream_id] = stream
             self._opened.append(stream)
         self.hub.join(stream)
-        self._close_oldest(recipient_id)
+        self._close_oldest(stream)
         return stream
 
     def bound(self, stream: Stream[Pass], token_seconds: float) -> None:
@@ -211,7 +216,13 @@ class Streams(Generic[Pass]):
         if isinstance(bell, Stream):
             bell.look_soon(self.clock())
 
-    def _close_oldest(self, recipient_id: bytes) -> None:
-        here = [b for b in self.hub.at(recipient_id) if isinstance(b, Stream) and b.ending is None]
+    def _close_oldest(self, new: Stream[Pass]) -> None:
+        here = [
+            bell
+            for bell in self.hub.at(new.recipient_id)
+            if isinstance(bell, Stream)
+            and bell.ending is None
+            and (not self._apart or bell.standing == new.standing)
+        ]
         for stream in sorted(here, key=lambda s: s.opened_at)[:-MOST_OF_AN_AGENT]:
             stream.end(End.REPLACED)

@@ -1,0 +1,41 @@
+/* Instants in UTC, as the server writes them, or as the reader's clock has them. */
+"use strict";
+(() => {
+  const KEY = "restante-times";
+  const switches = document.getElementById("clock");
+  const local = () => localStorage.getItem(KEY) === "local";
+  const two = (number) => String(number).padStart(2, "0");
+  const zone = (at) => {
+    const minutes = -at.getTimezoneOffset();
+    const size = Math.abs(minutes);
+    return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(size / 60)}${size % 60 ? `:${two(size % 60)}` : ""}`;
+  };
+  const month = (at, timeZone) => new Intl.DateTimeFormat("en", { month: "short", timeZone }).format(at);
+  const clock = (at, utc) => utc
+    ? [at.getUTCDate(), month(at, "UTC"), at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()]
+    : [at.getDate(), month(at), at.getHours(), at.getMinutes(), at.getSeconds()];
+  const words = (at, form, utc) => {
+    const [day, name, hours, minutes, seconds] = clock(at, utc);
+    if (form === "seconds") return `${two(hours)}:${two(minutes)}:${two(seconds)}`;
+    if (form === "clock") return `${two(hours)}:${two(minutes)}`;
+    return `${day}\u00a0${name}, ${two(hours)}:${two(minutes)}\u00a0${utc ? "UTC" : zone(at)}`;
+  };
+  const write = () => {
+    const utc = !local();
+    for (const time of document.querySelectorAll("time[data-at]")) {
+      const at = new Date(time.dateTime);
+      if (!Number.isNaN(at.getTime())) time.textContent = words(at, time.dataset.at, utc);
+    }
+    switches?.querySelectorAll("button").forEach((button) =>
+      button.setAttribute("aria-pressed", String((button.value === "local") === !utc)));
+  };
+  const choose = (value) => { localStorage.setItem(KEY, value); write(); };
+  switches?.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button) choose(button.value);
+  });
+  if (switches) switches.hidden = false;
+  document.addEventListener("restante:times", write);
+  document.addEventListener("restante:turn-clock", () => choose(local() ? "utc" : "local"));
+  if (local()) write();
+})();
