@@ -40,6 +40,13 @@ class OneCallback(Answer):
     )
     approved_at: WireInstant | None
     failures: int = Field(description="Transport failures in a row.")
+    failing_since: WireInstant | None
+    circuit: Literal["closed", "open", "half_open"] = Field(
+        description="`closed`: deliveries flow; `open`: one has failed, and nothing goes out before "
+        "`next_try_at`; `half_open`: one goes out to see."
+    )
+    next_try_at: WireInstant | None
+    suspended_at: WireInstant | None
     delivered_at: WireInstant | None = Field(description="When the receiver last took something.")
     created_at: WireInstant
 
@@ -73,6 +80,10 @@ CALLBACK: dict[str, Any] = {
     "challenged_at": examples.CREATED_AT,
     "approved_at": None,
     "failures": 0,
+    "failing_since": None,
+    "circuit": "closed",
+    "next_try_at": None,
+    "suspended_at": None,
     "delivered_at": None,
     "created_at": examples.CREATED_AT,
 }
@@ -103,6 +114,10 @@ def shown(found: Callback) -> dict[str, Any]:
         "challenged_at": instant(found.challenged_at),
         "approved_at": instant(found.approved_at),
         "failures": found.failures,
+        "failing_since": instant(found.failing_since),
+        "circuit": found.circuit,
+        "next_try_at": instant(found.next_try_at),
+        "suspended_at": instant(found.suspended_at),
         "delivered_at": instant(found.delivered_at),
         "created_at": instant(found.created_at),
     }

@@ -9,6 +9,7 @@ from functools import partial
 from restante.coordination.past_assignments import ASSIGNMENTS, prune_assignments
 from restante.identity.families import prune_families
 from restante.inbox import superseding
+from restante.inbox.retention import prune_with_retention
 from restante.signals.pruning import RingPruner
 from restante.signals.registry import forget_nodes
 from restante.storage.pruning import ROWS, prune
@@ -60,11 +61,13 @@ KEPT = (
     (callback_secret.c.signs_until, timedelta(0)),
     (callback_challenge.c.sent_at, timedelta(days=1)),
     (callback_host.c.challenged_at, timedelta(days=1)),
-    (callback_attempt.c.at, timedelta(days=30)),
     (unread_escalation.c.noted_at, timedelta(days=30)),
     # whoever has the work of its key next is chosen anew
     (assignment_sticky.c.worked_at, timedelta(days=90)),
 )
+
+AS_EVENTS = (callback_attempt.c.at,)
+"""As long as events are kept."""
 
 
 class Pruner(Service):
@@ -84,6 +87,10 @@ class Pruner(Service):
             name = column.table.name
             pruned = self._database.run(partial(prune, column=column, kept=kept))
             did[name] = did.get(name, 0) + pruned
+        for column in AS_EVENTS:
+            did[column.table.name] = self._database.run(
+                partial(prune_with_retention, column=column)
+            )
         did["superseding"] = self._database.run(partial(superseding.prune, limit=ROWS))
         did["refresh_family"] = self._database.run(prune_families)
         assignments = did["assignment"] = self._database.run(prune_assignments)

@@ -1,31 +1,44 @@
-"""Relays webhooks: a callback's turn has a thread of its own, so that a slow receiver delays no other."""
+"""Relays webhooks: a callback's turn has a thread of its own, and so has each delivery of a round.
+
+So a slow receiver delays no other; how many turns there may be, of whom, is the room's question.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from config import Settings
 from restante.egress.client import Egress
 from restante.identity.server_keys import Purpose, ServerKeys
 from restante.storage.transaction import Database
-from restante.webhooks.relay import Relay
+from restante.webhooks.delivery import Parcel
+from restante.webhooks.relay import Done, Relay
+from restante.webhooks.room import PLACES, Room
 from restante.webhooks.sealed import Secrets
 from restante.webhooks.turns import Turn
 from workers.service import Service
 
 log = logging.getLogger("restante.workers")
 
-THREADS = 24
 CHALLENGES = 5
 
 
 def make_relay(database: Database, settings: Settings, egress: Egress) -> Relay:
     """The relay of a process."""
     keys = ServerKeys(settings.secret_keys, Purpose.WEBHOOK)
-    return Relay(database, egress, Secrets(settings.secret_keys), keys)
+    secrets = Secrets(settings.secret_keys)
+    return Relay(database, egress, secrets, keys, side_by_side=side_by_side)
+
+
+def side_by_side(work: Callable[[Parcel], Done], parcels: Sequence[Parcel]) -> list[Done]:
+    """The deliveries of a round, each in a thread that ends with it."""
+    if len(parcels) == 1:
+        return [work(parcels[0])]
+    with ThreadPoolExecutor(len(parcels), thread_name_prefix="restante-delivery") as threads:
+        return list(threads.map(work, parcels))
 
 
 class Webhooks(Service):
@@ -37,9 +50,9 @@ class Webhooks(Service):
     def __init__(self, relay: Relay) -> None:
         super().__init__()
         self._relay = relay
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="restante-webhook")
-        self._running: set[Future[int]] = set()
-        self._lock = threading.Lock()
+        # one more for the challenges
+        self._threads = ThreadPoolExecutor(PLACES + 1, thread_name_prefix="restante-webhook")
+        self._running: dict[Future[int], Turn] = {}
         self._challenging = threading.Lock()
         self._waits = True
 
@@ -51,20 +64,18 @@ class Webhooks(Service):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def run_once(self) -> Mapping[str, int]:
-        with self._lock:
-            self._running = {future for future in self._running if not future.done()}
-            free = THREADS - len(self._running)
-        if free <= 0:
+        self._running = {future: t for future, t in self._running.items() if not future.done()}
+        challenged = self._threads.submit(self._challenge)
+        room = Room.beside(self._running.values())
+        if room.free <= 0:
             return {"turns": 0}
-        turns = self._relay.take(most=free)
-        begun = [self._threads.submit(self._carry_out, turn) for turn in turns]
-        begun.append(self._threads.submit(self._challenge))
-        with self._lock:
-            self._running |= set(begun)
+        taken = self._relay.take(room)
+        begun = {self._threads.submit(self._carry_out, turn): turn for turn in taken.turns}
+        self._running |= begun
         if self._waits:
-            wait(begun)
-            return {"turns": len(turns), "sent": sum(one.result() for one in begun[:-1])}
-        return {"turns": len(turns), "more": int(len(turns) == free)}
+            wait([*begun, challenged])
+            return {"turns": len(begun), "sent": sum(one.result() for one in begun)}
+        return {"turns": len(begun), "more": int(taken.more)}
 
     def _carry_out(self, turn: Turn) -> int:
         try:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from blueprints.admin.blueprint import admin, administrator, having
+from blueprints.callback_attempts import DESCRIPTION, EXAMPLE, Attempts, shown_page
 from blueprints.callbacks import (
     ADMINISTERED,
     AdministeredCallback,
@@ -21,6 +22,7 @@ from restante.errors import CallbackConflict, CallbackRefused, ChallengeFailed, 
 from restante.identity.roles import Right
 from restante.storage.transaction import Session
 from restante.webhooks.approval import REASON_CHARACTERS, decide
+from restante.webhooks.attempts_list import list_attempts
 from restante.webhooks.callbacks import list_all, read_one
 from restante.webhooks.states import Status, Step
 
@@ -86,6 +88,25 @@ def list_tenant_callbacks(session: Session, call: Call) -> Reply:
 def read_tenant_callback(session: Session, call: Call) -> Reply:
     """One."""
     return Reply(administered(read_one(session, administrator(call), call.path["callback_id"])))
+
+
+@Endpoint(
+    method="GET",
+    access=having(Right.CALLBACKS_READ),
+    tag=TAG,
+    summary="List a callback's attempts",
+    description=DESCRIPTION,
+    query=ListQuery,
+    answer=Attempts,
+    answer_examples={"one": EXAMPLE},
+    problems=(PageTokenInvalid,),
+).route(admin, "/callbacks/<callback_id>/attempts")
+def list_tenant_attempts(session: Session, call: Call) -> Reply:
+    """A page of them."""
+    asked: ListQuery = call.query
+    who, callback_id = administrator(call), call.path["callback_id"]
+    page = list_attempts(session, who, callback_id, limit=asked.limit, token=asked.page_token)
+    return Reply(shown_page(page))
 
 
 def _endpoint(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -10,13 +9,16 @@ from pydantic import BeforeValidator, Field
 from blueprints.access import own
 from blueprints.agents.blueprint import agents
 from blueprints.bodies import idempotency_key
+from blueprints.callback_attempts import DESCRIPTION, EXAMPLE, Attempts, shown_page
 from blueprints.callbacks import CALLBACK, TAG, OneCallback, shown
 from blueprints.calls import NO_STORE, Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body, ListQuery, Slug, integral
 from blueprints.idempotency import REPLAYED
 from blueprints.origins import origin_of
+from blueprints.refused_calls import target_of
 from extensions import house
+from restante.audit.actions import Action
 from restante.egress.url import Target
 from restante.errors import (
     CallbackConflict,
@@ -24,13 +26,20 @@ from restante.errors import (
     ChallengeFailed,
     PageTokenInvalid,
 )
+from restante.identity.request_refusals import RefusedCall
 from restante.identity.scopes import Verb
 from restante.inbox.idempotency import request_hash
 from restante.storage.transaction import Session
-from restante.webhooks import registration
+from restante.webhooks.attempts_list import list_own_attempts
 from restante.webhooks.callbacks import Mode, find_callback, list_own
 from restante.webhooks.challenger import Key
-from restante.webhooks.registration import IN_FLIGHT, MOST_IN_FLIGHT, Wanted, judged
+from restante.webhooks.registration import (
+    IN_FLIGHT,
+    MOST_IN_FLIGHT,
+    Wanted,
+    judged,
+    why_refused,
+)
 
 ACCESS = own(Verb.CALLBACK)
 MOST_PROJECTS = 50
@@ -179,6 +188,25 @@ def read_callback(session: Session, call: Call) -> Reply:
     return Reply(shown(found))
 
 
+@Endpoint(
+    method="GET",
+    access=ACCESS,
+    tag=TAG,
+    summary="List a callback's attempts",
+    description=DESCRIPTION,
+    query=ListQuery,
+    answer=Attempts,
+    answer_examples={"one": EXAMPLE},
+    problems=(PageTokenInvalid,),
+).route(agents, "/callbacks/<callback_id>/attempts")
+def list_callback_attempts(session: Session, call: Call) -> Reply:
+    """A page of them."""
+    asked: ListQuery = call.query
+    agent, callback_id = call.principal, call.path["callback_id"]
+    page = list_own_attempts(session, agent, callback_id, limit=asked.limit, token=asked.page_token)
+    return Reply(shown_page(page))
+
+
 def named_projects(call: Call, slugs: list[str] | None) -> tuple[str, ...] | None:
     """Those named, each once; InsufficientScope for one that the token does not cover."""
     for slug in slugs or ():
@@ -191,13 +219,16 @@ def unique(slugs: list[str] | None) -> tuple[str, ...] | None:
 
 
 def judged_or_noted(call: Call, url: str) -> Target:
-    """The URL in its one spelling; one that is refused is in the audit, with the rule."""
+    """The URL in its one spelling; one that is refused is in the audit, with the rule.
+
+    As other refusals are: once a minute for each caller and rule, so that nobody can fill it.
+    """
     here = house()
     try:
         return judged(url, here.challenger.policy)
     except CallbackRefused as refused:
-        by = origin_of(call.request, call.principal)
-        here.database.run(
-            partial(registration.note_refused, agent=call.principal, why=refused, by=by)
-        )
+        by, who = origin_of(call.request, call.principal), call.principal.public_id
+        why, route = why_refused(refused), target_of(call.request)
+        action = Action.CALLBACK_REGISTER
+        here.refusals.note(RefusedCall(by, who, kind=why, target=route, why=why, action=action))
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from restante import __version__
@@ -81,8 +81,12 @@ class Egress:
         body: bytes | None = None,
         purpose: Purpose = Purpose.CALLBACK,
         total_seconds: float = TOTAL_SECONDS,
+        last_look: Callable[[], None] | None = None,
     ) -> Answer:
-        """Judge and call; raises EgressRefused, CallFailed, or ValueError for fields that may not be sent."""
+        """Judge and call; raises EgressRefused, CallFailed, or ValueError for fields that may not be sent.
+
+        `last_look`: called once the line stands; what it raises ends the call before a byte is sent.
+        """
         began = self._clock()
         deadline = Deadline(total_seconds, self._clock)
         route = self._route(url, purpose, deadline)
@@ -90,6 +94,8 @@ class Egress:
         message = request_bytes(method, route.target, fields=named, body=body)
         address, line = self._open(route, deadline)
         try:
+            if last_look is not None:
+                last_look()
             line.send(message)
             got = read_answer(line, method=method, limit=ANSWER_BYTES[purpose])
             certificate = line.certificate

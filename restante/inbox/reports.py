@@ -21,6 +21,8 @@ from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.events import event_content
 
 TYPE = "delivery_report"
+BY_SERVER = {"kind": "server", "id": "restante", "name": "restante", "signed": False}
+"""The producer of what the server itself says."""
 
 
 def report(session: Session, row: Any, gate: Gate, now: datetime, *, reason: str | None) -> None:
@@ -86,7 +88,7 @@ def server_envelope(
         "causation_id": encode_id(Prefix.EVENT, event_id),
         "reply_to": None,
         "ordering_key": None,
-        "producer": {"kind": "server", "id": "restante", "name": "restante", "signed": False},
+        "producer": BY_SERVER,
         "created_at": instant(now),
         "corrects": None,
     }

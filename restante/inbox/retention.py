@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy import Column, bindparam, delete, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from restante.inbox import ending, ordering, reports
@@ -21,6 +21,7 @@ from restante.inbox.lifecycle import FINAL_GATES, PENDING_GATES, Gate
 from restante.inbox.place import lock_inboxes
 from restante.inbox.rules import rules
 from restante.storage.clock import database_now
+from restante.storage.pruning import prune
 from restante.storage.statement import Statement
 from restante.storage.tables.events import (
     agent_inbox,
@@ -154,6 +155,11 @@ def prune_scheduled(session: Session, *, limit: int = BATCH) -> int:
             )
         )
     return len(rows)
+
+
+def prune_with_retention(session: Session, column: Column[Any]) -> int:
+    """Delete about a thousand rows whose instant is as long ago as events are kept → how many."""
+    return prune(session, column, timedelta(seconds=rules(session).retention_seconds))
 
 
 _FIRST = (

@@ -26,8 +26,9 @@ from restante.webhooks.callbacks import (
     find_locked,
 )
 from restante.webhooks.judging import AGAIN_AFTER
-from restante.webhooks.registration import NOT_ACTIVE
+from restante.webhooks.registration import FRESH, NOT_ACTIVE
 from restante.webhooks.states import Status, Step
+from restante.webhooks.suspension import suspended
 
 REASON_CHARACTERS = 500
 ACTIONS: Mapping[Step, Action] = {
@@ -81,11 +82,12 @@ def decide(
             "challenge_due_at": checked + AGAIN_AFTER,
             "challenge_failures": 0,
             "challenge_failing_since": None,
-            "failures": 0,
-            "failing_since": None,
+            **FRESH,
         }
+    elif step is Step.SUSPEND:
+        row |= suspended(session, found, reason, now)
     else:
-        row |= NOT_ACTIVE
+        row |= {"suspended_at": None, **NOT_ACTIVE}
     if step is Step.APPROVE:
         row["approved_at"] = now
     session.connection().execute(

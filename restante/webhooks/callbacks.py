@@ -20,6 +20,7 @@ from restante.storage import page_token
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.tables.callbacks import callback
 from restante.storage.tables.identity import principal
+from restante.webhooks.circuit import Circuit
 from restante.webhooks.states import Status, Step, after
 
 
@@ -50,7 +51,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """`projects` None: all for which its agent is granted `callback`. `failures`: of deliveries, in a row."""
+    """`projects` None: all for which its agent is granted `callback`. `failures`: of deliveries, in a row.
+
+    `next_try_at`: of an active one whose circuit is open, when its pause is over.
+    """
 
     id: bytes
     tenant_id: bytes
@@ -71,6 +75,10 @@ class Callback:
     challenge_failures: int
     challenge_failing_since: datetime | None
     failures: int
+    failing_since: datetime | None
+    circuit: Circuit
+    next_try_at: datetime | None
+    suspended_at: datetime | None
     delivered_at: datetime | None
     seen: Seen | None
 
@@ -202,6 +210,7 @@ def callback_of(row: Any) -> Callback:
             row.seen_expires_at,
             row.seen_latency_ms,
         )
+    circuit = Circuit(row.circuit)
     return Callback(
         id=row.callback_id,
         tenant_id=row.tenant_id,
@@ -222,6 +231,10 @@ def callback_of(row: Any) -> Callback:
         challenge_failures=row.challenge_failures,
         challenge_failing_since=row.challenge_failing_since,
         failures=row.failures,
+        failing_since=row.failing_since,
+        circuit=circuit,
+        next_try_at=row.due_at if circuit is Circuit.OPEN else None,
+        suspended_at=row.suspended_at,
         delivered_at=row.delivered_at,
         seen=seen,
     )

@@ -19,8 +19,8 @@ from restante.storage.clock import database_now
 from restante.storage.tables.callbacks import callback
 from restante.webhooks.callbacks import Callback, Seen, find_locked
 from restante.webhooks.challenge import Challenge, Reason
-from restante.webhooks.registration import NOT_ACTIVE
 from restante.webhooks.states import Status, Step
+from restante.webhooks.suspension import suspended
 
 AGAIN_AFTER = timedelta(hours=72)
 """An active callback is challenged so long after the last right answer."""
@@ -51,7 +51,7 @@ def settle_challenge(
         raise CallbackConflict("The callback was changed, or challenged again, meanwhile.")
     now = database_now(session)
     reason = found.reason if now <= challenge.ends_at else Reason.UNREACHABLE
-    row = _passed(before, found, now) if reason is None else _failed(before, reason, now)
+    row = _passed(before, found, now) if reason is None else _failed(session, before, reason, now)
     session.connection().execute(
         update(callback)
         .where(callback.c.callback_id == challenge.callback_id)
@@ -92,7 +92,7 @@ def _passed(before: Callback, found: Judgement, now: datetime) -> dict[str, Any]
     return row
 
 
-def _failed(before: Callback, reason: Reason, now: datetime) -> dict[str, Any]:
+def _failed(session: Session, before: Callback, reason: Reason, now: datetime) -> dict[str, Any]:
     status = before.stepped(Step.CHALLENGE_FAILED)
     since = before.challenge_failing_since
     fresh = since is None or since <= now - FAILING
@@ -104,9 +104,8 @@ def _failed(before: Callback, reason: Reason, now: datetime) -> dict[str, Any]:
         "challenge_failing_since": now if fresh else since,
     }
     if status is Status.ACTIVE and failures >= MOST_FAILURES:
-        row["status"] = before.stepped(Step.SUSPEND).value
-        row["status_reason"] = f"{failures} challenges within an hour failed, the last by {reason}"
-        row |= NOT_ACTIVE
+        why = f"{failures} challenges within an hour failed, the last by {reason}"
+        row |= suspended(session, before, why, now)
     elif status is Status.ACTIVE:
         row["challenge_due_at"] = now + TRIED_AFTER * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
     return row

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
-from restante.audit.actions import Action, Outcome
+from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
 from restante.egress.policy import Policy
@@ -30,6 +30,7 @@ from restante.storage.tables.identity import principal
 from restante.webhooks.budget import spend
 from restante.webhooks.callbacks import Callback, Mode, find_locked
 from restante.webhooks.challenge import Challenge, new_challenge
+from restante.webhooks.circuit import Circuit
 from restante.webhooks.sealed import Secrets, forget
 from restante.webhooks.secrets import check_secret
 from restante.webhooks.states import Status, Step
@@ -38,6 +39,15 @@ MOST_CALLBACKS = 20
 MOST_IN_FLIGHT = 1_000
 IN_FLIGHT = 10
 NOT_ACTIVE: dict[str, Any] = {"due_at": None, "challenge_due_at": None}
+FRESH: dict[str, Any] = {
+    "failures": 0,
+    "failing_since": None,
+    "circuit": Circuit.CLOSED.value,
+    "at_once": 1,
+    "took_ms": None,
+    "suspended_at": None,
+}
+"""Nothing is held against it, and it begins with one delivery at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ def change(
     if starts_over:
         row |= {"status": found.stepped(Step.CHANGE).value, "status_reason": None, **NOT_ACTIVE}
         row |= {"approved_at": None, "challenged_at": None, "seen_address": None}
-        row |= {"failures": 0, "failing_since": None, "notified_cursor": None}
+        row |= {**FRESH, "notified_cursor": None}
     session.connection().execute(update(callback).where(own).values(changed_at=now, **row))
     _note(session, agent, Action.CALLBACK_UPDATE, raw, by=by, reason=_told(wanted))
     if not starts_over:
@@ -156,14 +166,10 @@ def remove(session: Session, agent: Principal, raw: bytes, *, by: Origin) -> Non
     _note(session, agent, Action.CALLBACK_REMOVE, raw, by=by)
 
 
-def note_refused(session: Session, agent: Principal, why: CallbackRefused, *, by: Origin) -> None:
-    """That a URL was refused, and by which rule; its caller is told only that it was."""
-    cause = why.__cause__
-    reason = f"url: {cause.reason}" if isinstance(cause, EgressRefused) else None
-    entry = Entry(
-        agent.tenant_id, by, Action.CALLBACK_REGISTER, outcome=Outcome.REFUSED, reason=reason
-    )
-    record(session, entry)
+def why_refused(refused: CallbackRefused) -> str:
+    """By which rule, for the audit; its caller is told only that it was."""
+    cause = refused.__cause__
+    return f"url: {cause.reason}" if isinstance(cause, EgressRefused) else "url"
 
 
 def as_it_is(found: Callback, target: Target) -> Wanted:

@@ -6,9 +6,13 @@ Any number of relays share the work through the rows. To be used without a trans
 from __future__ import annotations
 
 import logging
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -17,27 +21,45 @@ from restante.audit.entries import SERVER
 from restante.egress.client import Egress
 from restante.egress.refusal import CallFailed, EgressRefused
 from restante.egress.url import parse_url
-from restante.errors import CallbackConflict, NotFound, RateLimited
+from restante.errors import CallbackConflict, NotFound, Overloaded, RateLimited
 from restante.identity.server_keys import ServerKeys
 from restante.storage.clock import database_now
 from restante.storage.tables.callbacks import callback
 from restante.storage.transaction import Database
 from restante.webhooks.challenge import Challenge
 from restante.webhooks.challenger import Challenger, told
-from restante.webhooks.delivery import Parcel, Result, TurnOver, end_turn, prepare, settle
+from restante.webhooks.circuit import widened
+from restante.webhooks.delivery import Parcel, Result, TurnOver, prepare
 from restante.webhooks.judging import TRIED_AFTER, settle_challenge
 from restante.webhooks.outcomes import Outcome, outcome_of, retry_after
 from restante.webhooks.registration import challenge_again
+from restante.webhooks.room import Room
 from restante.webhooks.sealed import Secrets
+from restante.webhooks.settling import end_turn, give_back, settle
 from restante.webhooks.signing import signed_fields
-from restante.webhooks.turns import Turn, take_turns
+from restante.webhooks.turns import Taken, Turn, is_current, take_turns
 
 log = logging.getLogger("restante.webhooks")
 
 CALL_SECONDS = 10.0
 MOST_A_TURN = 50
-TURN_SECONDS = 30.0
-"""After so long a turn takes no more events, well before another relay may have the callback."""
+TURN_SECONDS = 10.0
+"""After so long a turn takes no more events: others wait for its place."""
+SETTLE_SECONDS = 30.0
+"""So long a busy database is asked to take down what came of a delivery; its lease is twice as long."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A delivery of a turn: whether the turn goes on, and how long the receiver took."""
+
+    goes_on: bool
+    seconds: float
+
+
+SideBySide = Callable[[Callable[[Parcel], Done], Sequence[Parcel]], Iterable[Done]]
+"""What carries out the deliveries of one round; `map` does one after another."""
 
 
 class Relay:
@@ -50,39 +72,47 @@ class Relay:
         secrets: Secrets,
         keys: ServerKeys,
         *,
+        side_by_side: SideBySide = map,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._database = database
         self._egress = egress
         self._secrets = secrets
         self._keys = keys
+        self._side_by_side = side_by_side
         self._clock = clock
+        self._sleep = sleep
         self._challenger = Challenger(database, egress, secrets)
 
-    def take(self, *, most: int) -> list[Turn]:
-        """Turns for this relay, at most so many."""
-        return self._database.run(lambda s: take_turns(s, most=most))
+    def take(self, room: Room) -> Taken:
+        """Turns for this relay, as it has room."""
+        return self._database.run(lambda s: take_turns(s, room))
 
     def carry_out(self, turn: Turn) -> int:
         """Deliver until there is nothing, something fails, or it has been long enough → how many went out."""
-        began, sent = self._clock(), 0
-        try:
-            while sent < MOST_A_TURN and self._clock() - began < TURN_SECONDS:
-                parcel = self._database.run(lambda s: prepare(s, turn, self._keys, self._secrets))
-                if parcel is None:
-                    self._database.run(lambda s: end_turn(s, turn, idle=True))
-                    return sent
-                result = self.post(turn, parcel)
-                sent += 1
-                if not self._settle(turn, parcel, result):
-                    return sent
-            self._database.run(lambda s: end_turn(s, turn, idle=False))
-        except TurnOver:
-            log.info("callback_turn_over callback=%s", turn.callback.public_id)
+        began, sent, at_once = self._clock(), 0, turn.at_once
+        while sent < MOST_A_TURN and self._clock() - began < TURN_SECONDS:
+            try:
+                parcels = self._prepare(turn, at_once)
+            except TurnOver:
+                log.info("callback_turn_over callback=%s", turn.callback.public_id)
+                return sent
+            if not parcels:
+                self._end(turn, at_once, idle=True)
+                return sent
+            done = list(self._side_by_side(partial(self._deliver, turn), parcels))
+            sent += len(parcels)
+            if not all(one.goes_on for one in done):
+                return sent
+            if len(parcels) == at_once:
+                slowest, most = max(one.seconds for one in done), turn.callback.max_in_flight
+                at_once = widened(at_once, slowest_seconds=slowest, most=most)
+        self._end(turn, at_once, idle=False)
         return sent
 
     def post(self, turn: Turn, parcel: Parcel) -> Result:
-        """Send it. The URL is judged by the egress, now as ever."""
+        """Send it. The URL is judged by the egress, now as ever. Raises TurnOver."""
         began = self._clock()
         fields = signed_fields(
             parse_url(turn.callback.url),
@@ -98,6 +128,7 @@ class Relay:
                 fields=fields,
                 body=parcel.body,
                 total_seconds=CALL_SECONDS,
+                last_look=partial(self._last_look, turn),
             )
         except (EgressRefused, CallFailed) as error:
             blocked = isinstance(error, EgressRefused)
@@ -135,8 +166,36 @@ class Relay:
         except (RateLimited, NotFound, CallbackConflict):
             return None  # it is due again in a quarter of an hour
 
-    def _settle(self, turn: Turn, parcel: Parcel, result: Result) -> bool:
-        return self._database.run(lambda s: settle(s, turn, parcel, result))
+    def _prepare(self, turn: Turn, most: int) -> list[Parcel]:
+        return self._database.run(lambda s: prepare(s, turn, self._keys, self._secrets, most=most))
+
+    def _last_look(self, turn: Turn) -> None:
+        """The line stands, and not a byte has gone out: raises TurnOver where none is to go out any more."""
+        if not self._database.run(lambda s: is_current(s, turn)):
+            raise TurnOver
+
+    def _deliver(self, turn: Turn, parcel: Parcel) -> Done:
+        try:
+            result = self.post(turn, parcel)
+        except TurnOver:
+            self._patiently(lambda s: give_back(s, parcel))
+            return Done(goes_on=False, seconds=0.0)
+        goes_on = self._patiently(lambda s: settle(s, turn, parcel, result))
+        return Done(goes_on=goes_on, seconds=result.seconds)
+
+    def _end(self, turn: Turn, at_once: int, *, idle: bool) -> None:
+        self._database.run(lambda s: end_turn(s, turn, at_once=at_once, idle=idle))
+
+    def _patiently(self, work: Callable[[Session], T]) -> T:
+        """What is not written down happens again: a busy database is asked until the lease is nearly over."""
+        began = self._clock()
+        while True:
+            try:
+                return self._database.run(work)
+            except Overloaded:
+                if self._clock() - began >= SETTLE_SECONDS:
+                    raise
+                self._sleep(random.uniform(0.1, 1.0))  # noqa: S311 - jitter
 
 
 def _due(session: Session, most: int) -> list[tuple[bytes, bytes]]:

@@ -1,7 +1,7 @@
 """Turns: which callbacks have something to be sent, and which relay has them for the moment.
 
 A turn is a number in the callback's row: whoever took it may send until another one has been taken,
-or an administrator or the agent has changed the callback.
+a delivery has failed, or an administrator or the agent has changed the callback.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from restante.storage.clock import database_now
 from restante.storage.tables.callbacks import callback
 from restante.storage.tables.identity import principal
 from restante.webhooks.callbacks import Callback, Mode, callback_of
+from restante.webhooks.circuit import STEPS, Circuit, Sign, ails
+from restante.webhooks.room import Room
 from restante.webhooks.standing import Standing, standings
 from restante.webhooks.states import Status
 
@@ -33,15 +35,34 @@ LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A callback that has something to send. `head`: of the inbox, when it was looked at."""
+    """A callback that has something to send. `head`: of the inbox, when it was looked at.
+
+    `at_once`: how many deliveries it begins with. `ails`: they may well take long.
+    """
 
     callback: Callback
     number: int
     head: int
+    at_once: int
+    circuit: Circuit
+    ails: bool
+
+    @property
+    def tenant_id(self) -> bytes:
+        """Whose it is."""
+        return self.callback.tenant_id
 
 
-def take_turns(session: Session, *, most: int) -> list[Turn]:
-    """Turns of callbacks that are due, tenants in turn; the others are looked at again in a second."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """`more`: there may be others that are due and were not looked at."""
+
+    turns: list[Turn]
+    more: bool
+
+
+def take_turns(session: Session, room: Room) -> Taken:
+    """Turns of callbacks that are due, as there is room; idle ones are looked at again in a second."""
     connection, now = session.connection(), database_now(session)
     locked = connection.execute(
         select(callback.c.callback_id)
@@ -52,7 +73,7 @@ def take_turns(session: Session, *, most: int) -> list[Turn]:
     )
     ids = list(locked.scalars())
     if not ids:
-        return []
+        return Taken([], more=False)
     rows = connection.execute(
         select(callback, principal.c.name)
         .join(principal, principal.c.principal_id == callback.c.agent_id)
@@ -74,14 +95,18 @@ def take_turns(session: Session, *, most: int) -> list[Turn]:
         if not stands:
             without.append(one.id)
         elif _has_something(row, one, stands, now):
-            wanting.append(Turn(one, row.turn + 1, stands[0].head))
+            wanting.append(_turn(row, one, stands[0].head))
         else:
             idle.append(one.id)
-    taken = in_turn(wanting)[:most]
-    _set_due(session, idle, now + IDLE)
+    taken, full = room.choose(wanting)
+    # those whose own places are full step back, lest they stand before all others
+    _set_due(session, idle + [turn.callback.id for turn in full], now + IDLE)
     _set_due(session, without, now + WITHOUT_RIGHTS)
-    _set_due(session, [turn.callback.id for turn in taken], now + TURN, turn=callback.c.turn + 1)
-    return taken
+    for circuit in Circuit:
+        of_it = [turn.callback.id for turn in taken if turn.circuit is circuit]
+        values = {"turn": callback.c.turn + 1, "circuit": circuit.value}
+        _set_due(session, of_it, now + TURN, **values)
+    return Taken(taken, more=len(ids) == LOOKED_AT and len(taken) < room.free)
 
 
 def is_current(session: Session, turn: Turn, *, locked: bool = False) -> bool:
@@ -93,14 +118,10 @@ def is_current(session: Session, turn: Turn, *, locked: bool = False) -> bool:
     return found == turn.number
 
 
-def in_turn(wanting: Sequence[Turn]) -> list[Turn]:
-    """The first of each tenant, then the second of each, and so on."""
-    seen: dict[bytes, int] = {}
-    ranked = []
-    for turn in wanting:
-        rank = seen[turn.callback.tenant_id] = seen.get(turn.callback.tenant_id, -1) + 1
-        ranked.append((rank, turn))
-    return [turn for _, turn in sorted(ranked, key=lambda one: one[0])]
+def _turn(row: Any, one: Callback, head: int) -> Turn:
+    took = None if row.took_ms is None else row.took_ms / 1000
+    ailing = ails(one.circuit, took)
+    return Turn(one, row.turn + 1, head, row.at_once, STEPS[one.circuit, Sign.TURN], ailing)
 
 
 def _projects(standing: Standing | None, one: Callback) -> tuple[Any, ...]:

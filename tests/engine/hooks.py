@@ -16,16 +16,17 @@ from restante.identity.roles import Role
 from restante.identity.scopes import Verb
 from restante.identity.server_keys import Purpose, ServerKeys
 from restante.storage.tables.callbacks import callback, callback_attempt
+from restante.storage.transaction import Database, Session
 from restante.webhooks.approval import decide
 from restante.webhooks.callbacks import Callback, Mode, find_locked
 from restante.webhooks.challenger import Challenger
 from restante.webhooks.registration import IN_FLIGHT, Wanted, judged
 from restante.webhooks.relay import Relay
+from restante.webhooks.room import Room
 from restante.webhooks.sealed import Secrets
 from restante.webhooks.states import Step
-from tests.factories import Mailbox, Tenant
+from tests.factories import Mailbox
 from tests.http.callbacks import SECRET, URL, Receiver, right
-from tests.support.databases import TestDatabase
 from tests.support.serving import SECRET_KEY
 from tests.unit.egress.canned import PUBLIC, Clock, Names
 
@@ -36,14 +37,15 @@ VERBS = (Verb.READ, Verb.CLAIM, Verb.PUBLISH, Verb.CALLBACK)
 class Hooks:
     """A database's callbacks: one receiver answers for all hosts."""
 
-    database: TestDatabase
+    database: Database
     receiver: Receiver = field(default_factory=Receiver)
     names: Names = field(default_factory=lambda: Names([[PUBLIC]]))
     clock: Clock = field(default_factory=Clock)
+    policy: Policy = field(default_factory=Policy)
 
     def __post_init__(self) -> None:
         self.secrets = Secrets([SECRET_KEY])
-        self.egress = Egress(Policy(), resolver=self.names, dial=self.receiver, clock=self.clock)
+        self.egress = Egress(self.policy, resolver=self.names, dial=self.receiver, clock=self.clock)
         self.challenger = Challenger(
             self.database, self.egress, self.secrets, sleep=lambda _: None, clock=self.clock
         )
@@ -65,7 +67,7 @@ class Hooks:
         """One that has answered its challenge and is approved."""
         answering, self.receiver.answering = self.receiver.answering, right()
         wanted = Wanted(
-            judged(url, Policy()),
+            judged(url, self.policy),
             mode,
             None if projects is None else tuple(projects),
             max_in_flight,
@@ -73,14 +75,16 @@ class Hooks:
         made, _ = self.challenger.register(mail.agent, wanted, secret=SECRET, by=IN_PROCESS)
         self.receiver.answering = answering
         self.receiver.requests.clear()
-        return self.decide(mail.tenant, made, Step.APPROVE)
+        return self.decide(made, Step.APPROVE)
 
-    def decide(self, tenant: Tenant, one: Callback, step: Step) -> Callback:
+    def decide(self, one: Callback, step: Step) -> Callback:
         """What a tenant admin decides."""
-        who = Administrator(tenant.id, IN_PROCESS, role=Role.TENANT_ADMIN, anew=True)
-        return self.database.run(
-            lambda s: decide(s, who, one.public_id, step, reason="agreed", url=one.url)
-        )
+        return self.database.run(lambda s: self.decide_in(s, one, step))
+
+    def decide_in(self, session: Session, one: Callback, step: Step) -> Callback:
+        """The same, in a transaction that is there."""
+        who = Administrator(one.tenant_id, IN_PROCESS, role=Role.TENANT_ADMIN, anew=True)
+        return decide(session, who, one.public_id, step, reason="agreed", url=one.url)
 
     def now(self, one: Callback) -> Callback:
         """As it stands."""
@@ -110,4 +114,4 @@ class Hooks:
     def pass_once(self, relay: Relay | None = None) -> int:
         """One pass of a relay → how many deliveries it made."""
         relay = relay or self.relay()
-        return sum(relay.carry_out(turn) for turn in relay.take(most=100))
+        return sum(relay.carry_out(turn) for turn in relay.take(Room()).turns)

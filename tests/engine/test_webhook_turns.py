@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from restante.webhooks.delivery import prepare
+from restante.webhooks.room import Room
 from tests.engine.hooks import VERBS, Hooks
 from tests.factories import Mailbox, make_tenant, pass_time
 from tests.http.callbacks import http, right
@@ -38,15 +39,14 @@ def test_two_relays_share_the_work_and_a_dead_ones_is_taken_over(
     mail.publish()
     hooks.active(mail)
     first, second = hooks.relay(), hooks.relay()
-    (turn,) = first.take(most=10)
-    assert second.take(most=10) == []
-    parcel = hooks.database.run(lambda s: prepare(s, turn, first._keys, hooks.secrets))
-    assert parcel is not None
+    (turn,) = first.take(Room()).turns
+    assert second.take(Room()).turns == []
+    (parcel,) = hooks.database.run(lambda s: prepare(s, turn, first._keys, hooks.secrets))
     first.post(turn, parcel)  # and it is killed before it could ack
     pass_time(hooks.database, 61)
     assert states(mail)[0][0] == "pending"  # whoever looks ends the lease: a failed attempt
     pass_time(hooks.database, 6)
-    (again,) = second.take(most=10)
+    (again,) = second.take(Room()).turns
     assert second.carry_out(again) == 1
     ids = [body["event_id"] for body in hooks.receiver.bodies]
     assert ids[0] == ids[1]
@@ -61,7 +61,7 @@ def test_the_tenants_take_turns(hooks: Hooks, database: TestDatabase) -> None:
     for number, box in enumerate(boxes):
         box.publish()
         hooks.active(box, url=f"https://h{number}.example.com/")
-    turns = hooks.relay().take(most=2)
+    turns = hooks.relay().take(Room(2)).turns
     assert {turn.callback.tenant_id for turn in turns} == {loud.id, quiet.id}
 
 

@@ -46,10 +46,13 @@ class Receiver:
     answering: Answering = field(default_factory=right)
     addresses: list[str] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
+    dialled: Callable[[], Any] | None = None
     failing: Cause | None = None
 
     def __call__(self, address: Address, target: Target, deadline: Deadline) -> Line:
         self.addresses.append(str(address))
+        if self.dialled is not None:
+            self.dialled()
         if self.failing is not None:
             raise CallFailed(self.failing, "as it was told")
         return _Line(self)

@@ -123,6 +123,9 @@ def test_a_url_that_its_text_refuses_calls_nobody(
         reason for action, _, reason in audited(world, by=hooked) if reason.startswith("url:")
     ]
     assert refused == ["url: scheme", "url: single_label"]
+    for _ in range(3):
+        assert problem(register(hooked, url="http://hooks.example.com/"))[1] == "callback-refused"
+    assert len(audited(world, by=hooked)) == len(refused) + 2  # its registration and challenge
 
 
 def test_what_is_said_wrongly_is_named(outside: Outside, hooked: Caller) -> None:

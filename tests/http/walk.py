@@ -137,6 +137,7 @@ CALLS: dict[tuple[str, str], Good] = {
     ("POST", f"{A}/callbacks"): said(url="https://new.example.com/", secret=SECRET, mode="notify"),
     ("GET", f"{A}/callbacks"): NOTHING,
     ("GET", CALLBACK): NOTHING,
+    ("GET", f"{CALLBACK}/attempts"): NOTHING,
     ("PATCH", CALLBACK): said(max_in_flight=2),
     ("DELETE", CALLBACK): NOTHING,
     ("POST", f"{CALLBACK}/challenge"): NOTHING,
@@ -180,6 +181,7 @@ CALLS: dict[tuple[str, str], Good] = {
     ("GET", f"{ADMIN}/audit"): NOTHING,
     ("GET", f"{ADMIN}/callbacks"): NOTHING,
     ("GET", f"{ADMIN}/callbacks/<callback_id>"): NOTHING,
+    ("GET", f"{ADMIN}/callbacks/<callback_id>/attempts"): NOTHING,
     **{
         ("POST", f"{ADMIN}/callbacks/<callback_id>/{step}"): Good(
             lambda _: {"reason": "agreed"}, named={"callback_id": which}

@@ -13,6 +13,7 @@ from restante.egress.policy import Policy
 from restante.errors import CallbackConflict, RateLimited
 from restante.webhooks.callbacks import Mode
 from restante.webhooks.registration import Wanted, judged
+from restante.webhooks.room import Room
 from restante.webhooks.states import Step
 from tests.engine.hooks import VERBS, Hooks
 from tests.factories import make_tenant
@@ -65,9 +66,7 @@ def test_of_two_that_would_deliver_the_same_one_becomes_active(database: TestDat
         url = judged(f"https://h{number}.example.com/", Policy())
         wanted = Wanted(url, Mode.DELIVER, ("p",), 1)
         made.append(hooks.challenger.register(mail.agent, wanted, secret=SECRET, by=IN_PROCESS)[0])
-    outcomes = together(
-        *(lambda one=one: hooks.decide(mail.tenant, one, Step.APPROVE) for one in made)
-    )
+    outcomes = together(*(lambda one=one: hooks.decide(one, Step.APPROVE) for one in made))
     refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert [type(error) for error in refused] == [CallbackConflict]
 
@@ -79,5 +78,5 @@ def test_a_turn_is_one_relays(database: TestDatabase) -> None:
     mail.publish()
     hooks.active(mail)
     relays = [hooks.relay() for _ in range(4)]
-    outcomes = together(*(lambda relay=relay: relay.take(most=5) for relay in relays))
+    outcomes = together(*(lambda relay=relay: relay.take(Room()).turns for relay in relays))
     assert sorted(len(turns) for turns in outcomes) == [0, 0, 0, 1]

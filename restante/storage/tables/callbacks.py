@@ -49,6 +49,10 @@ callback = Table(
     Column("turn", Number, nullable=False, server_default="0"),
     Column("failures", Integer, nullable=False, server_default="0"),
     Column("failing_since", Instant, nullable=True),
+    Column("circuit", ascii_text(10), nullable=False, server_default="closed"),
+    Column("at_once", Integer, nullable=False, server_default="1"),  # deliveries of its next round
+    Column("took_ms", Integer, nullable=True),  # the last delivery, whatever came of it
+    Column("suspended_at", Instant, nullable=True),  # null: it is not
     Column("delivered_at", Instant, nullable=True),
     Column("notified_cursor", Number, nullable=True),
     CheckConstraint("mode IN ('notify', 'deliver')", name="mode"),
