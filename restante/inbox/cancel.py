@@ -9,14 +9,20 @@ import orjson
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from restante.audit.actions import Action
+from restante.audit.chain import record
+from restante.audit.entries import Entry
 from restante.errors import EventFinal, InsufficientScope, NotFound
+from restante.identity.administrators import Administrator
 from restante.identity.principal import Principal
+from restante.identity.roles import Right
 from restante.identity.scopes import TenantScope, Verb
 from restante.inbox import ending, failures, history, locate, ordering, reports
 from restante.inbox.by_key import select_by_place, update_by_place
 from restante.inbox.history import Kind
 from restante.inbox.lifecycle import FINAL_GATES, STATUS_OF, Gate, Status
 from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import agent_inbox, scheduled_event
 from restante.storage.tables.inboxes import inbox
 
@@ -33,13 +39,21 @@ def cancel(session: Session, actor: Principal, event_id: bytes, reason: str) -> 
         raise InsufficientScope(TenantScope.EVENTS_CANCEL)
     found = locate.by_event_id(session, event_id)
     check_visible(session, actor, found, TenantScope.EVENTS_CANCEL)
-    if found.table == "scheduled_event" and _cancel_scheduled(session, actor, event_id, reason):
-        return Status.CANCELLED
-    if found.sequence_number is None:  # it became due in between, or was cancelled before
-        found = locate.by_event_id(session, event_id)
-    if found.table != "agent_inbox":
-        raise EventFinal(event_status=STATUS_OF[found.gate])
-    return _cancel_placed(session, actor.public_id, found, reason) or Status.CANCELLED
+    return _cancel(session, actor.public_id, found, reason)
+
+
+def cancel_for(
+    session: Session, administrator: Administrator, event_id: bytes | None, reason: str
+) -> str:
+    """Cancel an event of the tenant for who administers it → as `cancel`. Raises NotFound, EventFinal."""
+    administrator.require(Right.EVENTS_CANCEL)
+    found = locate.of_tenant(session, administrator.tenant_id, event_id)
+    actor = administrator.by.actor
+    ended = _cancel(session, actor.id or actor.kind, found, reason)
+    target = encode_id(Prefix.EVENT, found.event_id)
+    by = administrator.by
+    record(session, Entry(administrator.tenant_id, by, Action.EVENT_CANCEL, target, reason=reason))
+    return ended
 
 
 def withdraw(
@@ -81,7 +95,19 @@ def check_visible(
         raise NotFound
 
 
-def _cancel_scheduled(session: Session, actor: Principal, event_id: bytes, reason: str) -> bool:
+def _cancel(session: Session, actor: str, found: locate.Located, reason: str) -> str:
+    if found.table == "scheduled_event" and _cancel_scheduled(
+        session, actor, found.event_id, reason
+    ):
+        return Status.CANCELLED
+    if found.sequence_number is None:  # it became due in between, or was cancelled before
+        found = locate.by_event_id(session, found.event_id)
+    if found.table != "agent_inbox":
+        raise EventFinal(event_status=STATUS_OF[found.gate])
+    return _cancel_placed(session, actor, found, reason) or Status.CANCELLED
+
+
+def _cancel_scheduled(session: Session, actor: str, event_id: bytes, reason: str) -> bool:
     connection = session.connection()
     row = connection.execute(
         select(scheduled_event).where(scheduled_event.c.event_id == event_id).with_for_update()
@@ -94,7 +120,7 @@ def _cancel_scheduled(session: Session, actor: Principal, event_id: bytes, reaso
         .where(scheduled_event.c.event_id == event_id)
         .values(gate=Gate.CANCELLED, due_at=None, final_at=now)
     )
-    _note(session, actor.public_id, event_id, Kind.CANCELLED, now, reason, generation=0)
+    _note(session, actor, event_id, Kind.CANCELLED, now, reason, generation=0)
     reports.report_content(session, row, row, Gate.CANCELLED, now, reason=reason)
     return True
 

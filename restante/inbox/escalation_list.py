@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.errors import NotFound
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right
 from restante.inbox.browse import status_gate
 from restante.inbox.lifecycle import STATUS_OF, Status
 from restante.inbox.locate import by_event_id
+from restante.storage import page_token
 from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.unread import unread_escalation
 
 
@@ -27,6 +32,39 @@ class Escalation:
     noted_at: datetime
     escalated_to: bytes | None
     status: Status
+    type: str
+
+    @property
+    def public_id(self) -> str:
+        """`evt_…`."""
+        return encode_id(Prefix.EVENT, self.event_id)
+
+    @property
+    def recipient(self) -> str:
+        """`agt_…`: in whose inbox it is."""
+        return encode_id(Prefix.AGENT, self.recipient_id)
+
+
+def list_unread(
+    session: Session, administrator: Administrator, *, limit: int, token: str | None = None
+) -> tuple[Sequence[Escalation], str | None]:
+    """Those of which the operators were told, the newest first → (escalations, next page token).
+
+    Raises PageTokenInvalid.
+    """
+    administrator.require(Right.EVENTS_READ)
+    of = ("unread", administrator.tenant_id.hex())
+    before = page_token.take(session, of, token)
+    found = list_escalations(
+        session,
+        administrator.tenant_id,
+        limit=limit + 1,
+        before=None if before is None else bytes.fromhex(before),
+        for_operators=True,
+    )
+    shown = found[:limit]
+    more = page_token.give(session, of, shown[-1].event_id.hex()) if len(found) > limit else None
+    return shown, more
 
 
 def list_escalations(
@@ -62,6 +100,7 @@ def list_escalations(
                 noted_at=row.noted_at,
                 escalated_to=row.escalated_to,
                 status=STATUS_OF[status_gate(found.row, found.gate, now)],
+                type=orjson.loads(found.row.envelope)["type"],
             )
         )
     return listed

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.audit.actions import Action
@@ -23,7 +22,6 @@ from restante.inbox.lifecycle import STATUS_OF, Status
 from restante.inbox.receipt_list import of_correlation
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
-from restante.storage.tables.inboxes import inbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +67,7 @@ class Inspected(Brief):
 def inspect(session: Session, administrator: Administrator, event_id: bytes | None) -> Inspected:
     """The tenant's event; NotFound, also for another tenant's."""
     administrator.require(Right.EVENTS_READ)
-    found = _of_tenant(session, administrator.tenant_id, event_id)
+    found = locate.of_tenant(session, administrator.tenant_id, event_id)
     row = found.row
     failed = failures.last_error(session, found.event_id)
     brief = _brief(found, database_now(session))
@@ -111,7 +109,7 @@ def read_payload(
     Raises NotFound and what `Administrator.require` does.
     """
     administrator.require(Right.EVENTS_READ)
-    found = _of_tenant(session, administrator.tenant_id, event_id)
+    found = locate.of_tenant(session, administrator.tenant_id, event_id)
     payload: bytes | None = found.row.payload
     if payload is not None:
         target = encode_id(Prefix.EVENT, found.event_id)
@@ -130,23 +128,11 @@ def thread(
     events = []
     for entry in entries[:limit]:
         try:
-            found = _of_tenant(session, administrator.tenant_id, entry.event_id)
+            found = locate.of_tenant(session, administrator.tenant_id, entry.event_id)
         except NotFound:
             continue
         events.append(_brief(found, now))
     return events, len(entries) > limit
-
-
-def _of_tenant(session: Session, tenant_id: bytes, event_id: bytes | None) -> locate.Located:
-    if event_id is None:
-        raise NotFound
-    found = locate.by_event_id(session, event_id)
-    owner = session.connection().execute(
-        select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
-    )
-    if owner.scalar() != tenant_id:
-        raise NotFound
-    return found
 
 
 def _brief(found: locate.Located, now: datetime) -> Brief:

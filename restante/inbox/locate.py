@@ -16,6 +16,7 @@ from restante.storage.tables.events import (
     event_content,
     scheduled_event,
 )
+from restante.storage.tables.inboxes import inbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,19 @@ def by_event_id(session: Session, event_id: bytes) -> Located:
     if row is None:
         raise NotFound
     return _located("agent_inbox", row, row.sequence_number)
+
+
+def of_tenant(session: Session, tenant_id: bytes, event_id: bytes | None) -> Located:
+    """The same of a tenant's event; NotFound for another's as for none."""
+    if event_id is None:
+        raise NotFound
+    found = by_event_id(session, event_id)
+    owner = session.connection().execute(
+        select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
+    )
+    if owner.scalar() != tenant_id:
+        raise NotFound
+    return found
 
 
 def _located(table: str, row: Any, sequence_number: int | None) -> Located:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from restante.errors import NotFound, RestanteError
+from restante.errors import RestanteError
 from restante.inbox import ending, failures, history, locate, ordering
 from restante.inbox.by_key import select_by_place, update_by_place
 from restante.inbox.history import Kind
@@ -152,12 +152,7 @@ def later_settled(session: Session, row: Any, key: ordering.Key) -> int:
 
 def find_quarantined(session: Session, tenant_id: bytes, event_id: bytes) -> locate.Located:
     """Where the event is. Raises NotFound (also for another tenant's), NotQuarantined."""
-    found = locate.by_event_id(session, event_id)
-    owner = session.connection().execute(
-        select(inbox.c.tenant_id).where(inbox.c.recipient_id == found.recipient_id)
-    )
-    if owner.scalar() != tenant_id:
-        raise NotFound
+    found = locate.of_tenant(session, tenant_id, event_id)
     if found.table != "agent_inbox":
         raise NotQuarantined
     return found

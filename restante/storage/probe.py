@@ -40,19 +40,24 @@ class Server:
 def examine(engine: Engine) -> Server:
     """Look at the server; changes nothing."""
     with engine.connect() as connection:
-        if engine.dialect.name == "sqlite":
-            version: tuple[int, ...] = sqlite3.sqlite_version_info
-            findings = [*_too_old("SQLite", version), *_sqlite(connection)]
-            return Server("SQLite", version, tuple(findings))
-        spoken = str(connection.execute(text("SELECT VERSION()")).scalar())
-        product = "MariaDB" if "mariadb" in spoken.lower() else "MySQL"
-        version = parse_version(spoken)
-        variables = _variables(connection)
-        findings = [*_too_old(product, version)]
-        if not findings:
-            findings += [*_isolation(variables, connection), *_cluster(variables, connection)]
-            findings += durability(variables)
-        return Server(product, version, tuple(findings))
+        return examine_through(connection)
+
+
+def examine_through(connection: Connection) -> Server:
+    """The same, through a connection that is open."""
+    if connection.dialect.name == "sqlite":
+        version: tuple[int, ...] = sqlite3.sqlite_version_info
+        findings = [*_too_old("SQLite", version), *_sqlite(connection)]
+        return Server("SQLite", version, tuple(findings))
+    spoken = str(connection.execute(text("SELECT VERSION()")).scalar())
+    product = "MariaDB" if "mariadb" in spoken.lower() else "MySQL"
+    version = parse_version(spoken)
+    variables = _variables(connection)
+    findings = [*_too_old(product, version)]
+    if not findings:
+        findings += [*_isolation(variables, connection), *_cluster(variables, connection)]
+        findings += durability(variables)
+    return Server(product, version, tuple(findings))
 
 
 def parse_version(spoken: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from restante.errors import Overloaded, RestanteError
 
@@ -51,12 +51,15 @@ def check(engine: Engine, migrations: Path) -> None:
 def revision(engine: Engine) -> str | None:
     """The database's revision; None: it has none of our tables."""
     with engine.connect() as connection:
-        if not inspect(connection).has_table("alembic_version"):
-            return None
-        found: str | None = connection.execute(
-            text("SELECT version_num FROM alembic_version")
-        ).scalar()
-        return found
+        return revision_through(connection)
+
+
+def revision_through(connection: Connection) -> str | None:
+    """The same, through a connection that is open."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return found
 
 
 def newest(migrations: Path) -> str:

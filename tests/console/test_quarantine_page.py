@@ -20,8 +20,8 @@ def links(browser: Browser, start: str) -> list[str]:
 
 def sums(browser: Browser) -> dict[str, str]:
     """The figures of a dry run or a job."""
-    page = browser.page
-    names, values = page.all("dt"), page.all("dd")
+    lists = browser.page.all("dl", **{"class": "sums"})
+    names, values = ([e for one in lists for e in one.all(tag)] for tag in ("dt", "dd"))
     return {name.text: value.text for name, value in zip(names, values, strict=True)}
 
 
@@ -44,7 +44,7 @@ def test_a_wave_is_counted_put_back_and_watched(world: World, alice: Caller, bob
     browser.get(links(browser, REDRIVE)[0])
     assert browser.heading == "Redrive 2 events"
     assert sums(browser) == {"match": "2", "would be redriven": "2"}
-    assert browser.page.buttons()[-1] == "Redrive 1, then 1Redrive 2 events"
+    assert browser.page.one("main").buttons()[-1] == "Redrive 1, then 1Redrive 2 events"
     browser.send(REDRIVE, why="  ")
     assert browser.answer.status_code == 422
     assert "Say why" in browser.page.one("div", role="alert").text

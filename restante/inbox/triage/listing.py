@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -129,7 +129,8 @@ def list_quarantined(
     Raises PageTokenInvalid.
     """
     administrator.require(Right.QUARANTINE_READ)
-    of = ("quarantine", administrator.tenant_id.hex(), repr(chosen))
+    # "the last hour" begins later on the next page, which is the same list
+    of = ("quarantine", administrator.tenant_id.hex(), repr(replace(chosen, since=None)))
     place = page_token.take(session, of, token)
     query = (
         select(event_failure.c.event_id, event_failure.c.quarantined_at)
