@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -9,7 +10,14 @@ from sqlalchemy.orm import Session
 
 from command_line import as_json, by_command, database, refusing, say
 from config import load_settings
-from restante.identity.operators import Operator, find_operator, invite, unbind_operator
+from restante.identity.operators import (
+    Operator,
+    disable_operator,
+    enable_operator,
+    find_operator,
+    invite,
+    unbind_operator,
+)
 from restante.identity.roles import Role
 from restante.identity.sign_in_links import Purpose, make_link
 from restante.identity.tenants import find_tenant
@@ -64,19 +72,61 @@ def operator_link(tenant: str | None, email: str, *, as_json: bool) -> None:
 def operator_unbind(tenant: str | None, email: str, *, as_json: bool) -> None:
     """Let the next person whose verified address this is at the identity provider be the operator."""
 
-    def work(session: Session) -> Operator:
-        found = find_operator(session, email, _named(session, tenant))
+    def work(session: Session, found: Operator) -> None:
         unbind_operator(session, found, by=by_command())
-        return found
 
-    with database() as house:
-        who = house.run(work)
-    text = f"operator_id: {who.public_id}\n(His sessions have ended.)"
-    say({"operator_id": who.public_id}, text, as_json=as_json)
+    _change(tenant, email, work, "His sessions have ended.", as_json=as_json)
+
+
+@operator.command("disable")
+@_TENANT
+@_EMAIL
+@as_json
+@refusing
+def operator_disable(tenant: str | None, email: str, *, as_json: bool) -> None:
+    """End an operator's sessions and links, and let him in no more."""
+
+    def work(session: Session, found: Operator) -> None:
+        disable_operator(session, found.tenant_id, found.id, by=by_command())
+
+    said = "His sessions and links have ended; he cannot sign in."
+    _change(tenant, email, work, said, as_json=as_json)
+
+
+@operator.command("enable")
+@_TENANT
+@_EMAIL
+@as_json
+@refusing
+def operator_enable(tenant: str | None, email: str, *, as_json: bool) -> None:
+    """Let an operator sign in again. `operator link` makes him a link."""
+
+    def work(session: Session, found: Operator) -> None:
+        enable_operator(session, found, by=by_command())
+
+    _change(tenant, email, work, "He may sign in again.", as_json=as_json)
 
 
 def _named(session: Session, tenant: str | None) -> bytes | None:
     return None if tenant is None else find_tenant(session, tenant).id
+
+
+def _change(
+    tenant: str | None,
+    email: str,
+    work: Callable[[Session, Operator], None],
+    said: str,
+    *,
+    as_json: bool,
+) -> None:
+    def run(session: Session) -> Operator:
+        found = find_operator(session, email, _named(session, tenant))
+        work(session, found)
+        return found
+
+    with database() as house:
+        who = house.run(run)
+    say({"operator_id": who.public_id}, f"operator_id: {who.public_id}\n({said})", as_json=as_json)
 
 
 def _say_link(work: Any, *, as_json: bool) -> None:

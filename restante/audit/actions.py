@@ -66,6 +66,7 @@ class Action(StrEnum):
     EVENT_CANCEL = "event.cancel"
     EVENT_AMEND = "event.amend"
     PAYLOAD_READ = "payload.read"
+    AUDIT_EXPORT = "audit.export"
     JOB_CANCEL = "job.cancel"
     DATABASE_RESTORED = "database.restored"
     DATABASE_COPIED = "database.copied"

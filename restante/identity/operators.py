@@ -154,6 +154,22 @@ def disable_operator(
     record(session, Entry(tenant_id, by, Action.OPERATOR_DISABLE, target))
 
 
+def enable_operator(session: Session, who: Operator, *, by: Origin = IN_PROCESS) -> Operator:
+    """He may sign in again, by a new link or at the provider. One who may already is not changed."""
+    if who.status is not OperatorStatus.DISABLED:
+        return who
+    connection = session.connection()
+    been_here = connection.execute(
+        select(operator.c.signed_in_at).where(operator.c.operator_id == who.id)
+    ).scalar_one()
+    status = OperatorStatus.INVITED if been_here is None else OperatorStatus.ACTIVE
+    connection.execute(
+        update(operator).where(operator.c.operator_id == who.id).values(status=status.value)
+    )
+    record(session, Entry(who.tenant_id, by, Action.OPERATOR_ENABLE, who.public_id))
+    return replace(who, status=status)
+
+
 def unbind_operator(session: Session, who: Operator, *, by: Origin = IN_PROCESS) -> None:
     """Whoever comes next with his verified address is he. Ends his sessions."""
     connection = session.connection()

@@ -38,6 +38,7 @@ class Right(StrEnum):
     GRANTS_WRITE = "grants.write"
     CREDENTIALS_WRITE = "credentials.write"
     CALLBACKS_WRITE = "callbacks.write"
+    OPERATORS_READ = "operators.read"
     OPERATORS_WRITE = "operators.write"
     SETTINGS_WRITE = "settings.write"
     TENANTS_READ = "tenants.read"
@@ -114,8 +115,9 @@ RULES: Mapping[Right, Rule] = {
         anew=True,
         scope=TenantScope.CALLBACKS_WRITE,
     ),
+    Right.OPERATORS_READ: Rule("see the operators of the tenant and their sessions", _ADMIN),
     Right.OPERATORS_WRITE: Rule(
-        "invite, disable and change operators of the tenant, and end their sessions",
+        "invite, disable, enable and change operators of the tenant, and end their sessions",
         _ADMIN,
         anew=True,
     ),

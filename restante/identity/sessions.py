@@ -192,11 +192,19 @@ def revoke_session(
 
 def revoke_others(session: Session, who: SignedIn, *, by: Origin = IN_PROCESS) -> int:
     """End all sessions of that operator but the one he asks from; how many that were."""
-    others = (
-        operator_session.c.operator_id == who.operator.id,
-        operator_session.c.session_id != who.session_id,
+    return revoke_all(session, who.operator, but=who.session_id, by=by)
+
+
+def revoke_all(
+    session: Session, who: Operator, *, but: bytes | None = None, by: Origin = IN_PROCESS
+) -> int:
+    """End all sessions of that operator, all `but` one; how many that were."""
+    others = [
+        operator_session.c.operator_id == who.id,
         operator_session.c.expires_at > database_now(session),
-    )
+    ]
+    if but is not None:
+        others.append(operator_session.c.session_id != but)
     connection = session.connection()
     found = connection.execute(
         select(operator_session.c.session_id).where(*others).with_for_update()
@@ -205,12 +213,14 @@ def revoke_others(session: Session, who: SignedIn, *, by: Origin = IN_PROCESS) -
     connection.execute(
         delete(operator_session).where(
             operator_session.c.session_id.in_(ended),
-            operator_session.c.operator_id == who.operator.id,
+            operator_session.c.operator_id == who.id,
         )
     )
-    tenant_id, email = who.operator.tenant_id, who.operator.email
     named = [encode_id(Prefix.SESSION, session_id) for session_id in ended]
-    record(session, *(Entry(tenant_id, by, Action.SESSION_REVOKE, n, reason=email) for n in named))
+    entries = (
+        Entry(who.tenant_id, by, Action.SESSION_REVOKE, one, reason=who.email) for one in named
+    )
+    record(session, *entries)
     return len(ended)
 
 

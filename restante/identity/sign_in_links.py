@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, update
 from sqlalchemy.orm import Session
 
 from restante.audit.actions import Action
@@ -81,6 +81,15 @@ def make_link(session: Session, who: Operator, purpose: Purpose, *, by: Origin =
     entry = Entry(who.tenant_id, by, Action.LINK_CREATE, who.public_id, reason=purpose.value)
     record(session, entry)
     return secret
+
+
+def withdraw_links(session: Session, who: Operator) -> None:
+    """Those of his that nobody has taken let nobody in any more."""
+    session.connection().execute(
+        delete(sign_in_link).where(
+            sign_in_link.c.operator_id == who.id, sign_in_link.c.spent_at.is_(None)
+        )
+    )
 
 
 def look_at_link(session: Session, secret: str) -> Operator | Refused:

@@ -63,12 +63,16 @@ def test_what_is_refused_is_a_sentence(command: RestanteCommand) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_unbinding_and_what_doctor_says_of_a_provider(
+def test_unbinding_disabling_and_what_doctor_says_of_a_provider(
     command: RestanteCommand, tmp_path: Path
 ) -> None:
     invited(command, "--tenant", "acme", "--role", "operator")
     assert command.json("operator", "unbind", "--email", "ops@example.com")["operator_id"]
     assert "no operator" in command.run("operator", "unbind", "--email", "x@example.com").stderr
+    for act in ("disable", "enable"):
+        assert command.json("operator", act, "--email", "ops@example.com")["operator_id"]
+        refused = command.run("operator", "link", "--email", "ops@example.com").stderr
+        assert ("disabled" in refused) is (act == "disable"), act
     provider = RogueProvider()
     try:
         command.environment |= {
