@@ -197,9 +197,11 @@ def _build(covered: int, *, counts_held: bool) -> Select[Any]:
         .join(node, node.c.node_id == open_stream.c.node_id)
         .where(open_stream.c.recipient_id == recipient)
     )
-    # what the agent holds, in whatever project: the claim's index answers by equality
+    # what the agent holds, in whatever project: with the projects first the claim's index answers by
+    # equality; the other way round, which a server may take by its samples, it walks the whole inbox
     held = (
         select(literal(1).label("one"))
+        .prefix_with("STRAIGHT_JOIN", dialect="mysql")
         .with_hint(agent_inbox, "FORCE INDEX (claim)", "mysql")
         .select_from(project)
         .join(

@@ -24,8 +24,11 @@ from restante.identity.services import create_service
 from restante.identity.tenants import create_tenant
 from restante.storage.ids import Prefix, encode_id
 from tests.support.serving import SECRET_KEY
+from tests.support.warm import share_what_is_compiled
 
 ALL_VERBS = ("read", "claim", "publish", "memory")
+
+share_what_is_compiled()
 
 
 def verbs(project: str, *names: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pymysql
 from sqlalchemy import Engine, delete, event, exists, literal, select, union_all
@@ -55,11 +56,15 @@ def create_with_tables(kind: str, name: str, folder: Path) -> tuple[str, Engine]
     url = create_empty(kind, name, folder)
     engine = make_engine(url, slots=20)
     if kind == "sqlite":
-        # as for the servers: nobody pulls the plug on this database
-        event.listen(engine, "connect", lambda driver, _: driver.execute("PRAGMA synchronous=OFF"))
+        event.listen(engine, "connect", do_not_flush)
     event.listen(engine, "before_cursor_execute", refuse_returning)
     metadata.create_all(engine)
     return url, engine
+
+
+def do_not_flush(driver: Any, _record: object) -> None:
+    """As for the servers: nobody pulls the plug on SQLite's files of a test."""
+    driver.execute("PRAGMA synchronous=OFF")
 
 
 def refuse_returning(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -68,13 +73,18 @@ def refuse_returning(_connection: object, _cursor: object, statement: str, *_res
 
 
 def empty_tables(engine: Engine) -> None:
-    """Delete all rows. Most tables are empty already, and one statement tells which are not."""
-    probes = (
-        select(literal(table.name)).where(exists(select(literal(1)).select_from(table)))
-        for table in metadata.sorted_tables
-    )
+    """Delete all rows."""
     with engine.begin() as connection:
-        filled = set(connection.execute(union_all(*probes)).scalars())
+        filled = set(connection.execute(FILLED).scalars())
         for table in reversed(metadata.sorted_tables):
             if table.name in filled:
                 connection.execute(delete(table))
+
+
+# most tables are empty, and one statement tells which are not
+FILLED = union_all(
+    *(
+        select(literal(table.name)).where(exists(select(literal(1)).select_from(table)))
+        for table in metadata.sorted_tables
+    )
+)

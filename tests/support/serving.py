@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.support import forked
 from tests.support.ports import free_port
 from tests.support.processes import Process
 from tests.support.waiting import wait_until
@@ -59,16 +60,7 @@ class RestanteCommand:
 
     def run(self, *words: str, timeout_seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
         """The finished command, whatever its exit code."""
-        return subprocess.run(
-            [str(RESTANTE), *words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            env=self.environment,
-            timeout=timeout_seconds,
-        )
+        return forked.run(words, env=self.environment, cwd=ROOT, timeout_seconds=timeout_seconds)
 
     def text(self, *words: str) -> str:
         """What a command that must succeed prints."""
