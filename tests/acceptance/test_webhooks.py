@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import json
 import ssl
 import urllib.request
@@ -12,34 +10,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trustme
-from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolver, algorithms
-from joserfc.jwk import OKPKey
-from requests import Request
+from http_message_signatures import InvalidSignature
+from standardwebhooks import WebhookVerificationError
 
-from restante.webhooks.secrets import key_of, response_to
+from restante.webhooks.secrets import response_to
+from restante_agent.webhook import Receiver
 from tests.acceptance.stage import call, token_of
+from tests.acceptance.verifiers import Arrived, altered, in_javascript, in_python
 from tests.http.callbacks import SECRET, http
 from tests.support.serving import RestanteCommand, Served
+from tests.support.unavailable import had
 from tests.support.waiting import wait_until
 from tests.unit.egress.servers import Server, serving
 
 Serve = Callable[..., Served]
+NEW = "whsec_" + base64.b64encode(b"the secret after it, of thirty-two").decode()
 GRANTS = tuple(f"agent:main:{verb}" for verb in ("read", "claim", "callback"))
-
-
-class KeySet(HTTPSignatureKeyResolver):
-    """The public keys that a server tells of."""
-
-    def __init__(self, url: str) -> None:
-        keys = call(f"{url}/oauth/jwks.json")[1]["keys"]
-        self._keys = {key["kid"]: OKPKey.import_key(key) for key in keys}
-
-    def resolve_public_key(self, key_id: str) -> Any:
-        return self._keys[key_id].get_op_key("verify")
-
-    def resolve_private_key(self, key_id: str) -> Any:
-        raise AssertionError(key_id)
 
 
 def told(request: bytes) -> tuple[dict[str, str], bytes, Any]:
@@ -58,7 +46,28 @@ def agents_token(served: Served, agent: dict[str, Any]) -> str:
         return str(json.loads(answer.read())["access_token"])
 
 
-def test_from_registration_to_a_delivery_that_others_verify(
+def verified(arrived: list[Arrived], jwks: dict[str, Any], secrets: list[str]) -> None:
+    """By the page's snippets in Python: by every secret and the key, unless anything was changed."""
+    page, strange = in_python(), f"whsec_{base64.b64encode(bytes(32)).decode()}"
+    for one in arrived:
+        for secret in secrets:
+            assert page["verify_by_secret"](secret, one.headers, one.body) == json.loads(one.body)
+        with pytest.raises(WebhookVerificationError):
+            page["verify_by_secret"](strange, one.headers, one.body)
+        page["verify_by_key"](jwks, one.method, one.url, one.headers, one.body)
+        for what, other in altered(one).items():
+            with pytest.raises(InvalidSignature):
+                pytest.fail(f"{what}: {page['verify_by_key'](jwks, *parts(other))}")
+        receiver = Receiver(secrets, jwks=jwks)
+        assert page["answer"](receiver, *parts(one)) == (204, b"")
+        assert page["answer"](receiver, *parts(one)) == (401, b"")
+
+
+def parts(one: Arrived) -> tuple[Any, ...]:
+    return one.method, one.url, one.headers, one.body
+
+
+def test_from_registration_to_deliveries_that_others_verify(
     empty_database_url: str,
     serve: Serve,
     restante_command: Callable[[str], RestanteCommand],
@@ -96,37 +105,46 @@ def test_from_registration_to_a_delivery_that_others_verify(
         own = f"{api}/agents/{agent['agent_id']}"
         url = f"https://localhost:{receiver.port}/hook?from=restante"
         body = {"url": url, "secret": SECRET, "mode": "deliver"}
-        status, made = call(f"{own}/callbacks", token, body)
-        assert (status, made.get("status")) == (201, "pending_approval"), made
+        made = call(f"{own}/callbacks", token, body)[1]
+        assert made.get("status") == "pending_approval", made
         admin = token_of(served.url, service)
         shown = call(f"{api}/admin/callbacks/{made['callback_id']}", admin)[1]
         assert shown["seen"]["address"] == "allowed"
         assert shown["seen"]["certificate_names"] == ["localhost"]
         approve = f"{api}/admin/callbacks/{made['callback_id']}/approve"
         assert call(approve, admin, {"reason": "ours"})[1]["status"] == "active"
-        event = {
-            "recipients": [agent["agent_id"]],
-            "project": "main",
-            "payload": {"type": "greeting", "text": "ü"},
-        }
-        published = call(f"{api}/events", admin, event)[1]["events"][0]["event_id"]
-        path = f"{own}/inbox/{published}"
-        wait_until(
-            lambda: call(path, token)[1]["status"] == "completed", "the delivery to be acked"
-        )
 
-        fields, sent, said = told(receiver.requests[-1])
-        assert said["event_id"] == fields["webhook-id"] == published
-        assert said["payload"] == {"type": "greeting", "text": "ü"}
-        request = Request("POST", url, headers=fields, data=sent).prepare()
-        verifier = HTTPMessageVerifier(
-            signature_algorithm=algorithms.ED25519, key_resolver=KeySet(served.url)
-        )
-        (verified,) = verifier.verify(request)
-        assert verified.parameters["tag"] == "restante-webhook"
-        digest = base64.b64encode(hashlib.sha256(sent).digest()).decode()
-        assert fields["content-digest"] == f"sha-256=:{digest}:"
-        signed = f"{published}.{fields['webhook-timestamp']}.".encode() + sent
-        mac = base64.b64encode(hmac.digest(key_of(SECRET), signed, "sha256")).decode()
-        assert fields["webhook-signature"] == f"v1,{mac}"
+        def delivered(text: str) -> Arrived:
+            payload = {"type": "greeting", "text": text}
+            event = {"recipients": [agent["agent_id"]], "project": "main", "payload": payload}
+            published = call(f"{api}/events", admin, event)[1]["events"][0]["event_id"]
+            path = f"{own}/inbox/{published}"
+            wait_until(
+                lambda: call(path, token)[1]["status"] == "completed", "the delivery to be acked"
+            )
+            fields, sent, said = told(receiver.requests[-1])
+            assert said["event_id"] == fields["webhook-id"] == published
+            assert said["payload"] == payload
+            return Arrived(url, fields, sent)
+
+        before = delivered("ü")
+        rotated = call(f"{own}/callbacks/{made['callback_id']}/secret", token, {"secret": NEW})
+        assert rotated[0] == 200, rotated
+        while_rotating = delivered("both")
+        jwks = call(f"{served.url}/oauth/jwks.json")[1]
         assert receiver.names == ["localhost"] * len(receiver.requests)
+
+    verified([before], jwks, [SECRET])
+    verified([while_rotating], jwks, [NEW, SECRET])
+    verified_in_javascript(tmp_path, before, while_rotating, jwks)
+
+
+def verified_in_javascript(
+    folder: Path, before: Arrived, while_rotating: Arrived, jwks: dict[str, Any]
+) -> None:
+    cases = [(before, SECRET), (while_rotating, SECRET), (while_rotating, NEW)]
+    wrong = [(before, NEW), *((other, SECRET) for other in altered(before).values())]
+    said = had(lambda: in_javascript(folder, jwks, cases + wrong))
+    assert said[: len(cases)] == [{"secret": "good", "key": "good"}] * len(cases)
+    assert (said[len(cases)]["secret"] != "good", said[len(cases)]["key"]) == (True, "good")
+    assert all(verdict["key"] != "good" for verdict in said[len(cases) + 1 :])

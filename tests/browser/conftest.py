@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.support.chromium import chromium
-from tests.support.unavailable import Unavailable
-
-T = TypeVar("T")
-
-
-def had(make: Callable[[], T]) -> T:
-    """What is made; where it cannot be had here, the test is left out and says why."""
-    try:
-        return make()
-    except Unavailable as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"left out: {error}")
+from tests.support.unavailable import had
 
 
 @pytest.fixture(scope="module")

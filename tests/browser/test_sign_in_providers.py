@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import had
 from tests.support.chromium import STEP_MILLISECONDS
 from tests.support.identity_providers import (
     RunningProvider,
@@ -19,6 +18,7 @@ from tests.support.identity_providers import (
 )
 from tests.support.ports import free_port
 from tests.support.serving import RestanteCommand, Served
+from tests.support.unavailable import had
 
 PEOPLE = [
     {"sub": "ops", "email": "ops@example.com", "email_verified": True},

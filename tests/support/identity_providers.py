@@ -6,18 +6,15 @@ The npm one is installed by npm into the tests' cache, by the lock beside it, wh
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.mysql import cache
+from tests.support.npm import installed, node
 from tests.support.ports import free_port
 from tests.support.processes import Process
-from tests.support.unavailable import Unavailable, run
 from tests.support.waiting import wait_until
 
 CLIENT_ID, CLIENT_SECRET = "restante", "a-client-secret-for-tests"
@@ -45,11 +42,9 @@ class RunningProvider:
 
 def start_npm_provider(redirect_uri: str, log: Path) -> RunningProvider:
     """oidc-provider; raises Unavailable where node, npm or the package cannot be had."""
-    node = shutil.which("node")
-    if node is None:
-        raise Unavailable("oidc-provider needs node, which is not on this machine")
-    folder, port = _package(), free_port()
-    words: list[str | Path] = [node, HERE / "provider.mjs", str(port), redirect_uri]
+    program, folder = node(), installed(HERE, f"oidc-provider-{VERSION}")
+    port = free_port()
+    words: list[str | Path] = [program, HERE / "provider.mjs", str(port), redirect_uri]
     return _started(words, port, log, cwd=folder)
 
 
@@ -59,27 +54,6 @@ def start_mock_provider(claims: Sequence[str], log: Path) -> RunningProvider:
     people = [word for one in claims for word in ("--user-claims", one)]
     words = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port), *people]
     return _started(words, port, log)
-
-
-def _package() -> Path:
-    """The folder that has the package in `node_modules`; it is there only once it is complete."""
-    kept = cache() / f"oidc-provider-{VERSION}"
-    if kept.exists():
-        return kept
-    if shutil.which("npm") is None:
-        raise Unavailable("oidc-provider is fetched by npm, which is not on this machine")
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix="oidc-provider-", dir=kept.parent))
-    try:
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, draft)
-        options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]
-        run(["npm", "ci", "--prefix", draft, *options], failing="installing oidc-provider by npm")
-        if not kept.exists():  # another process may have been faster
-            draft.rename(kept)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return kept
 
 
 def _started(
