@@ -270,6 +270,11 @@ def check_origin(text: str) -> str:
         raise ValueError(
             f"is http for a host that is not loopback, so tokens would travel in the clear{remedy}"
         )
+    if not text.isascii() or host.endswith("."):
+        raise ValueError(
+            "must have its host as it is called: letters of other scripts as xn--, no dot at the end"
+            + remedy
+        )
     name = f"[{host}]" if ":" in host else host
     canonical = f"{url.scheme}://{name}" + (f":{port}" if port is not None else "")
     if text != canonical or (url.scheme, port) in (("https", 443), ("http", 80)):

@@ -21,7 +21,17 @@ PRIVATE_SUFFIXES = frozenset(
         *("alt", "arpa", "invalid", "local", "localhost", "onion", "test"),  # RFC 6761 and after
         *("internal",),  # reserved by ICANN for private use, 2024
         *("corp", "home", "intranet", "lan", "mail", "private"),  # RFC 6762 appendix G
-        *("cluster", "docker", "localdomain", "localdomain6", "svc"),  # as machines call each other
+        # as machines call each other
+        *(
+            "cluster",
+            "consul",
+            "default",
+            "docker",
+            "localdomain",
+            "localdomain6",
+            "localhost6",
+            "svc",
+        ),
     }
 )
 

@@ -111,10 +111,12 @@ def _teredo(bits: int) -> Iterator[int]:
     yield (bits & 0xFFFFFFFF) ^ 0xFFFFFFFF  # the client, inverted
 
 
-def _after_48(bits: int) -> Iterator[int]:
+def _local(bits: int) -> Iterator[int]:
+    """Behind a prefix of 96, 48, 56 or 64 bits, with eight zero bits in the middle (RFC 6052 section 2.2)."""
     yield bits & 0xFFFFFFFF
-    # RFC 6052 section 2.2: behind a prefix of 48 bits, with eight zero bits in the middle
     yield ((bits >> 64) & 0xFFFF) << 16 | (bits >> 40) & 0xFFFF
+    yield ((bits >> 64) & 0xFF) << 24 | (bits >> 32) & 0xFFFFFF
+    yield (bits >> 24) & 0xFFFFFFFF
 
 
 MAPPED = IPv6Network("::ffff:0:0/96")  # RFC 4291 section 2.5.5.2
@@ -122,7 +124,7 @@ NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 section 2.1
 _CARRIERS: tuple[tuple[IPv6Network, Read], ...] = (
     (MAPPED, _low),
     (NAT64, _low),
-    (IPv6Network("64:ff9b:1::/48"), _after_48),
+    (IPv6Network("64:ff9b:1::/48"), _local),
     (IPv6Network("::/96"), _low),
     (IPv6Network("::ffff:0:0:0/96"), _low),
     (IPv6Network("2002::/16"), _sixtofour),

@@ -86,6 +86,8 @@ def test_settings_come_from_the_environment(
         ("public_url", "https://Mail.example", "lower case"),
         ("public_url", "https://mail.example:443", "default port"),
         ("public_url", "https://u:p@mail.example", "no path, query, user"),
+        ("public_url", "https://mail.example.", "no dot at the end"),
+        ("public_url", "https://b\u00fccher.example", "as xn--"),
         ("public_url", "ftp://mail.example", "is no URL"),
         ("public_url", "https://mail.example:99999", "is no URL"),
         ("secret_key", "short", "too easily guessed"),

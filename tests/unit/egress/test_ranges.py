@@ -28,7 +28,7 @@ def ipv6(text: str) -> IPv6Address:
 def forms(inner: str) -> dict[str, IPv6Address]:
     """An IPv4 address in every form that carries one."""
     bits = int(IPv4Address(inner))
-    high, low = bits >> 16, bits & 0xFFFF
+    high, low, local = bits >> 16, bits & 0xFFFF, int(ipv6("64:ff9b:1::"))
     return {
         "mapped": ipv6(f"::ffff:{inner}"),
         "compatible": ipv6(f"::{inner}"),
@@ -38,6 +38,10 @@ def forms(inner: str) -> dict[str, IPv6Address]:
         "local nat64 behind 48 bits": ipv6(
             f"64:ff9b:1:{high:x}:{low >> 8:x}:{(low & 0xFF) << 8:x}::"
         ),
+        "local nat64 behind 56 bits": IPv6Address(
+            local | (bits >> 24) << 64 | (bits & 0xFFFFFF) << 32
+        ),
+        "local nat64 behind 64 bits": IPv6Address(local | bits << 24),
         "6to4": ipv6(f"2002:{high:x}:{low:x}::1"),
         "teredo client": ipv6(f"2001:0:5db8:d70e:0:0:{high ^ 0xFFFF:x}:{low ^ 0xFFFF:x}"),
         "teredo server": ipv6(f"2001:0:{high:x}:{low:x}::1"),
