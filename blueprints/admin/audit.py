@@ -11,7 +11,7 @@ from blueprints import examples
 from blueprints.admin.blueprint import admin, administrator, having
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, ListQuery
+from blueprints.fields import Answer, Instant, ListQuery
 from blueprints.shapes import WireInstant
 from restante.audit.actions import Action
 from restante.audit.listing import Recorded, list_entries
@@ -38,9 +38,14 @@ class AuditQuery(ListQuery):
         Annotated[str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": _ACTIONS})]
         | None
     ) = Field(default=None, description="What was done.")
+    actor: Annotated[str, Field(min_length=1, max_length=190)] | None = Field(
+        default=None, description="Who did it: an id, as entries have it."
+    )
     target: Annotated[str, Field(min_length=1, max_length=190)] | None = Field(
         default=None, description="What it was done to: an id, as entries have it."
     )
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 class Actor(Answer):
@@ -90,7 +95,8 @@ _ENTRY: dict[str, Any] = {
     tag="Administration",
     summary="Read the audit",
     description="Who did what to what, why, from where and by which request; the newest first. Entries are "
-    "never changed, so that a page token goes on where its page ended, whatever is added meanwhile.",
+    "never changed, so that a page token goes on where its page ended, whatever is added meanwhile. "
+    "`since` takes that instant in, `until` does not.",
     query=AuditQuery,
     answer=AuditEntries,
     answer_examples={"one": {"entries": [_ENTRY], "next_page_token": None}},
@@ -107,7 +113,10 @@ def read_audit(session: Session, call: Call) -> Reply:
         limit=asked.limit,
         token=asked.page_token,
         action=None if asked.action is None else Action(asked.action),
+        actor=asked.actor,
         target=asked.target,
+        since=asked.since,
+        until=asked.until,
     )
     entries = [_shown(entry) for entry in page.entries]
     return Reply({"entries": entries, "next_page_token": page.next_page_token})

@@ -61,6 +61,11 @@ def verify(session: Session) -> Broken | None:
     return progress.broken
 
 
+def begin_chain(tenant_id: bytes | None) -> Progress:
+    """For `verify_on`: the chain of that tenant (None: the platform's), which is done when it leaves it."""
+    return Progress(tenant_id or PLATFORM, in_chain=True, chains=1)
+
+
 def verify_on(session: Session, progress: Progress, *, batch: int = BATCH) -> Progress:
     """Verify the next so many entries: a unit of work each, so that nobody waits for all of it."""
     if not progress.in_chain:

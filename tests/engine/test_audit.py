@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +15,9 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action, ActorKind, Outcome
 from restante.audit.chain import PLATFORM, entry_hash, record
 from restante.audit.entries import SERVER, Actor, Entry, Origin
-from restante.audit.listing import list_entries
-from restante.audit.verification import Broken, Progress, verify, verify_on
-from restante.errors import PageTokenInvalid, ValidationFailed
+from restante.audit.listing import list_entries, read_entry
+from restante.audit.verification import Broken, Progress, begin_chain, verify, verify_on
+from restante.errors import NotFound, PageTokenInvalid, ValidationFailed
 from restante.identity.agents import create_agent
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
@@ -253,6 +254,73 @@ def test_lists_may_be_of_one_action_or_target(database: TestDatabase) -> None:
     ):
         found = database.run(lambda s, m=members: list_entries(s, TENANT, limit=9, **m))
         assert len(found.entries) == number
+
+
+def test_lists_may_be_of_one_actor_and_of_a_time(database: TestDatabase) -> None:
+    other = Origin(Actor(ActorKind.OPERATOR, "opr_2"))
+    database.run(lambda s: record(s, Entry(TENANT, other, Action.AGENT_PAUSE, "agt_2")))
+    first = database.run(lambda s: list_entries(s, TENANT, limit=1)).entries[0].at
+    database.clock_offset += timedelta(hours=1)
+    add(database, "b")
+    second = database.run(lambda s: list_entries(s, TENANT, limit=1)).entries[0].at
+    for members, number in (
+        ({"actor": "opr_2"}, 1),
+        ({"since": first}, 2),
+        ({"since": second}, 1),
+        ({"until": second}, 1),
+        ({"until": first}, 0),
+        ({"since": first, "until": second, "actor": "opr_2"}, 1),
+        ({"since": second + timedelta(hours=1)}, 0),
+        ({"until": second + timedelta(hours=1)}, 2),
+    ):
+        found = database.run(lambda s, m=members: list_entries(s, TENANT, limit=9, **m))
+        assert len(found.entries) == number, members
+    page = database.run(lambda s: list_entries(s, TENANT, limit=1, since=first))
+    for members in ({}, {"since": second}, {"since": first, "actor": "opr_2"}):
+        with pytest.raises(PageTokenInvalid):
+            database.run(
+                lambda s, m=members: list_entries(
+                    s, TENANT, limit=1, token=page.next_page_token, **m
+                )
+            )
+
+
+def test_one_entry_is_read_with_its_place_in_the_chain(database: TestDatabase) -> None:
+    add(database, "a", "b")
+    newest, oldest = database.run(lambda s: list_entries(s, TENANT, limit=2)).entries
+    found = database.run(lambda s: read_entry(s, TENANT, newest.entry_id))
+    before = database.run(lambda s: read_entry(s, TENANT, oldest.entry_id))
+    assert (found.entry, found.number, found.intact) == (newest, 2, True)
+    assert found.previous_hash == before.entry_hash
+    database.run(
+        lambda s: s.connection().execute(
+            update(audit_entry).where(audit_entry.c.number == 2).values(reason="another")
+        )
+    )
+    assert not database.run(lambda s: read_entry(s, TENANT, newest.entry_id)).intact
+    for tenant_id, named in ((None, newest.entry_id), (TENANT, "aud_x"), (TENANT, "x")):
+        with pytest.raises(NotFound):
+            database.run(lambda s, t=tenant_id, n=named: read_entry(s, t, n))
+
+
+def test_one_chain_is_verified_by_itself(database: TestDatabase) -> None:
+    add(database, *"abc")
+    foreign = new_id()
+    add(database, *"de", tenant_id=foreign)
+    database.run(
+        lambda s: s.connection().execute(
+            update(audit_entry)
+            .where(audit_entry.c.chain_id == foreign, audit_entry.c.number == 1)
+            .values(reason="another")
+        )
+    )
+    progress = begin_chain(TENANT)
+    while progress.in_chain and not progress.finished:
+        progress = database.run(lambda s, p=progress: verify_on(s, p, batch=2))
+    assert (progress.entries, progress.broken) == (3, None)
+    progress = database.run(lambda s: verify_on(s, begin_chain(foreign)))
+    assert progress.broken is not None
+    assert progress.broken.number == 1
 
 
 def test_verbs_that_change_who_there_is_leave_entries(database: TestDatabase) -> None:

@@ -77,6 +77,14 @@ def test_entries_are_found_by_what_was_done_and_to_what(world: World, admin: Cal
     assert [entry["target"] for entry in updates] == [ids[0]]
     assert entries(admin, f"?action=project.update&target={ids[1]}") == []
     assert entries(admin, "?target=nothing") == []
+    assert len(entries(admin, f"?actor={admin.id}&action=project.create")) == 2
+    assert entries(admin, "?actor=svc_nobody") == []
+    at = updates[0]["at"]
+    assert entries(admin, f"?since={at}")[-1]["action"] == "project.update"
+    assert "project.update" not in [one["action"] for one in entries(admin, f"?until={at}")]
+    wrong = admin.get("admin/audit?since=yesterday")
+    assert wrong.status_code == 422
+    assert "RFC 3339" in wrong.text
     token = admin.get("admin/audit?limit=1&action=project.create").json["next_page_token"]
     for query in ("", "action=project.update&", f"action=project.create&target={ids[0]}&"):
         answer = admin.get(f"admin/audit?{query}page_token={token}")
@@ -89,7 +97,8 @@ def test_entries_are_found_by_what_was_done_and_to_what(world: World, admin: Cal
         ("action=project.destroy", "action"),
         ("action=", "action"),
         ("target=", "target"),
-        ("actor=svc_1", "actor"),
+        ("actor=", "actor"),
+        ("until=2031", "until"),
         ("limit=0", "limit"),
         ("limit=1001", "limit"),
     ],

@@ -35,5 +35,7 @@ audit_entry = Table(
     Column("entry_hash", Hash, nullable=False),
     Index("audit_of_target", "chain_id", "target", "number"),
     Index("audit_of_action", "chain_id", "action", "number"),
+    Index("audit_of_actor", "chain_id", "actor_id", "number"),
+    Index("audit_by_time", "chain_id", "at", "number"),
     **TABLE_OPTIONS,
 )
