@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import doorbell, growth, report, throughput
+from bench import doorbell, growth, report, throughput, webhooks
 from bench.load import wait_for_quiet
 from bench.report import Promise
 from tests.architecture.large_inbox import Amounts
 from tests.support import servers
 from tests.support.servers import Server
 
-SCENARIOS = ("throughput", "growth", "doorbell")
+SCENARIOS = ("throughput", "growth", "doorbell", "webhooks")
 RESULTS = Path(__file__).with_name("results")
 
 
@@ -143,7 +143,26 @@ def _doorbell(
     return [one.told() for one in found], report.doorbell_promises(found)
 
 
-_SCENARIOS = {"throughput": _throughput, "growth": _growth, "doorbell": _doorbell}
+def _webhooks(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    found = []
+    for server in running:
+        one = webhooks.measure(
+            server, folder / f"{server.kind}-hooks", seconds=30 if args.short else 120
+        )
+        found.append(one)
+        for name, figure in one.told().items():
+            print(f"  {server.kind} {name}: {figure}")
+    return [one.told() for one in found], report.webhook_promises(found)
+
+
+_SCENARIOS = {
+    "throughput": _throughput,
+    "growth": _growth,
+    "doorbell": _doorbell,
+    "webhooks": _webhooks,
+}
 
 
 def _start(kind: str, folder: Path, closing: contextlib.ExitStack) -> Server:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench import doorbell, growth, throughput
+from bench import doorbell, growth, throughput, webhooks
 from bench.doorbell import Doorbell
 from bench.growth import Growth, Touched
 from bench.throughput import Row, medians
+from bench.webhooks import Deliveries
 
 HALVES = {"publish": "publish", "consume": "claim + ack"}
 
@@ -98,3 +99,10 @@ def doorbell_promises(found: Sequence[Doorbell]) -> Iterable[Promise]:
             (f"a call's p99 beside {idle} streams, of alone", one.probe_ratio, doorbell.MOST_PROBE),
         ):
             yield Promise(f"{kind}: {what}", figure, bound, at_least=False)
+
+
+def webhook_promises(found: Sequence[Deliveries]) -> Iterable[Promise]:
+    """Deliveries beside three receivers that do not answer."""
+    for one in found:
+        what = f"{one.kind}: p99 of 197 callbacks beside 3 bad ones, of alone"
+        yield Promise(what, one.ratio, webhooks.MOST, at_least=False)

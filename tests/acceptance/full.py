@@ -8,12 +8,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.acceptance import fire_ledger, real_input_ledger
+from restante.storage.engine import make_engine
+from restante.storage.transaction import Database
+from tests.acceptance import fire_ledger, real_input_ledger, webhook_fire, webhook_ledger
 from tests.acceptance.arena import arena
 from tests.acceptance.fire import FULL, burn
 from tests.acceptance.github_bodies import BodiesUnavailable, bodies
 from tests.acceptance.real_input import deliver
 from tests.acceptance.seeds import new_seed, say
+from tests.support.servers import start
+from tests.support.serving import RestanteCommand
 from tests.support.unavailable import Unavailable
 
 
@@ -30,7 +34,28 @@ def demo(backend: str, *, seed: int, folder: Path) -> None:
         say(real_input_ledger.audit(deliver(one, texts, seed=seed, say=say)))
 
 
-ACCEPTANCES: dict[str, Callable[..., None]] = {"fire": fire, "demo": demo}
+def webhooks(backend: str, *, seed: int, folder: Path) -> None:
+    """Deliveries under fire: 5,000 events, relays, receivers and the database killed."""
+    server = start(backend, folder / backend)
+    try:
+        url = server.create_database("restante")
+        RestanteCommand(url).upgrade()
+        database = Database(make_engine(url))
+
+        def kill_database() -> str:
+            server.kill()
+            server.launch()
+            return backend
+
+        one = webhook_fire.WebhookFire(database, url, folder, webhook_fire.FULL, seed)
+        others = {"database": kill_database}
+        webhook_fire.burn(one, say=say, limit_seconds=webhook_fire.LIMIT_SECONDS, others=others)
+        say(webhook_ledger.audit(one))
+    finally:
+        server.kill()
+
+
+ACCEPTANCES: dict[str, Callable[..., None]] = {"fire": fire, "demo": demo, "webhooks": webhooks}
 
 
 def run(name: str, backend: str) -> None:
