@@ -1,6 +1,7 @@
 """Assignments: a piece of work, the candidate that has it now, and what came of it (contract 6.2).
 
-Lock order: inbox rows, event rows, then the assignment's row. Making one locks nothing of it.
+Lock order: inbox rows, event rows, then the assignment's row. Making one locks the inboxes of those it
+is chosen from, so that of many at once each sees whom those before it have chosen.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ def assign(session: Session, producer: Principal, work: Work) -> bytes:
         capability=work.capability,
         named=work.candidates,
         tried=(),
+        locking=work.policy is not Policy.IN_ORDER,  # the others look at how much each has
     )
     sticky = None if work.sticky_key is None else hash_key(work.sticky_key)
     before = None if sticky is None else stuck_to(session, within.id, sticky)

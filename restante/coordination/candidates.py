@@ -15,7 +15,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.identity.scopes import Verb
-from restante.inbox.reachability import reach
+from restante.inbox.arriving import arriving
+from restante.inbox.place import lock_inboxes
+from restante.inbox.reachability import reach_many
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.identity import granted_scope, principal
 from restante.storage.tables.inboxes import presence
@@ -62,24 +64,33 @@ def find_candidates(
     capability: str | None,
     named: Sequence[bytes] | None,
     tried: Collection[bytes],
+    locking: bool = False,
 ) -> list[Candidate]:
     """Agents that could do it, in the order named, or those seen last first.
 
     Named ones that could not are told with why. An agent that is not named, and does not fit, is none.
+    `locking`: hold their inbox rows, so that whoever chooses among them at once sees what comes of
+    this; before any lock that comes after those of inboxes.
     """
     rows = _rows(session, tenant_id, slug, named)
     wanted = named if named is not None else _seen_last_first(rows, capability, tried)
+    wanted = wanted[:CONSIDERED]
+    there = [agent_id for agent_id in wanted if agent_id in rows]
+    if locking and there:
+        lock_inboxes(session, there)
+    reached, coming = reach_many(session, there), arriving(session)
     found = []
-    for agent_id in wanted[:CONSIDERED]:
+    for agent_id in wanted:
         row = rows.get(agent_id)
         if row is None:
             found.append(Candidate(agent_id, "away", 0, "has no such project"))
             continue
-        reached = reach(session, agent_id)
-        why = _against(row, capability, reached["pending"])
+        # what comes of other ends of this transaction is not written yet
+        pending = reached[agent_id]["pending"] + coming[agent_id]
+        why = _against(row, capability, pending)
         if agent_id in tried:
             why = "had it before"
-        found.append(Candidate(agent_id, reached["mode"], reached["pending"], why))
+        found.append(Candidate(agent_id, reached[agent_id]["mode"], pending, why))
     return found
 
 

@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from restante.coordination.rooms import Room, find_room, members_of
+from restante.coordination.rooms import Room, find_room, member_ids
 from restante.errors import PayloadTooLarge, RecipientRefused
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.scopes import Verb
@@ -60,7 +60,7 @@ def add_post(
             "content": orjson.Fragment(content),
         }
     )
-    to = [m.agent_id for m in members_of(session, within.id) if m.agent_id != author.id]
+    to = [agent for agent in member_ids(session, within.id) if agent != author.id]
     if len(payload) > most_bytes:
         raise PayloadTooLarge(
             f"A post may make a payload of {most_bytes} bytes.",

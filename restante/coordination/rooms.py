@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -22,6 +22,7 @@ from restante.inbox.recipients import check_recipients, project_of
 from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import new_id
+from restante.storage.statement import Statement
 from restante.storage.tables.rooms import room, room_member
 from restante.storage.transaction import Repeat
 
@@ -129,6 +130,11 @@ def members_of(session: Session, room_id: bytes) -> list[Member]:
     return [Member(row.agent_id, row.joined_at, row.read_number) for row in rows]
 
 
+def member_ids(session: Session, room_id: bytes) -> list[bytes]:
+    """Its members, by id."""
+    return [row.agent_id for row in _MEMBER_IDS.rows(session, {"room": room_id})]
+
+
 def add_member(session: Session, who: Principal, room_id: bytes | None, agent_id: bytes) -> Room:
     """Let an agent in; one that is in stays as it is. Raises NotFound, RecipientRefused.
 
@@ -184,6 +190,11 @@ def _message(project: str, recipients: Sequence[bytes]) -> Publication:
     return Publication(recipients=tuple(recipients), project=project, type="", payload=b"")
 
 
+_MEMBER_IDS = Statement(
+    select(room_member.c.agent_id)
+    .where(room_member.c.room_id == bindparam("room"))
+    .order_by(room_member.c.agent_id)
+)
 _OF_ALL = {Verb.READ: TenantScope.EVENTS_READ, Verb.PUBLISH: TenantScope.EVENTS_PUBLISH}
 
 

@@ -6,6 +6,8 @@ unit of work.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -21,6 +23,11 @@ def arrive_later(session: Session, arrival: Arrival) -> None:
     """Place this event before the commit, unless its recipient is removed."""
     session.info.setdefault(_ARRIVALS, []).append(arrival)
     before_commit(session, _write)
+
+
+def arriving(session: Session) -> Counter[bytes]:
+    """How many events are to be placed before the commit, by recipient."""
+    return Counter(a.recipient_id for a in session.info.get(_ARRIVALS, ()))
 
 
 def _write(session: Session) -> None:

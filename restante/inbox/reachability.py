@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -72,8 +72,19 @@ class Reachability:
 
 def reach(session: Session, recipient_id: bytes) -> dict[str, Any]:
     """{mode, last_seen_at, pending, capped?} of one recipient, looked up now."""
-    (row,) = _LOOK.rows(session, {"recipient": recipient_id})
-    now = row.now + offset(session)
+    return reach_many(session, [recipient_id])[recipient_id]
+
+
+def reach_many(session: Session, recipient_ids: Sequence[bytes]) -> dict[bytes, dict[str, Any]]:
+    """The same of several, asked together → by recipient."""
+    found = _LOOK.rows_of_each(session, [{"recipient": one} for one in recipient_ids])
+    return {
+        one: _told(row, row.now + offset(session))
+        for one, (row,) in zip(recipient_ids, found, strict=True)
+    }
+
+
+def _told(row: Any, now: datetime) -> dict[str, Any]:
     told: dict[str, Any] = {
         "mode": _mode(now, row.stream_seen_at, row.last_seen_at),
         "last_seen_at": instant(row.last_seen_at),

@@ -21,6 +21,9 @@ from restante.storage.unit import Unit, send
 TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
 
+COMMON_BYTES = 65_536
+"""Bytes that all rows of an INSERT have in common are sent once, where that leaves out so much text."""
+
 Values = Mapping[str, Any]
 
 
@@ -42,6 +45,15 @@ class Statement:
         (answer,) = _ask(session, connection, [self._write(connection, values)])
         row = self._row
         return [row(found) for found in answer.rows]
+
+    def rows_of_each(self, session: Session, many: Sequence[Values]) -> list[Sequence[Any]]:
+        """What a SELECT finds with each of these values, all of it asked together."""
+        connection = _connection(session)
+        if connection.dialect.name == "sqlite":
+            return [self.rows(session, values) for values in many]
+        answers = _ask(session, connection, [self._write(connection, values) for values in many])
+        row = self._row
+        return [[row(found) for found in answer.rows] for answer in answers]
 
     def first(self, session: Session, values: Values) -> Any | None:
         """The first row, or None."""
@@ -126,6 +138,7 @@ class Insert:
         texts: list[str] = []
         length = 0
         columns = [_literals(driver, column) for column in zip(*rows, strict=True)]
+        common = _taken_out(columns)
         for parts in zip(*columns, strict=True):
             text = f"({','.join(parts)})"
             if texts and length + len(text) > TEXT_BYTES:
@@ -133,7 +146,13 @@ class Insert:
                 texts, length = [], 0
             texts.append(text)
             length += len(text)
-        return [*statements, head + ",".join(texts)]
+        statements.append(head + ",".join(texts))
+        if not common:
+            return statements
+        # a fan-out's payload: a variable of the session, which is not to outlive the statement
+        said = ",".join(f"{name}={text}" for name, text in common.items())
+        unsaid = ",".join(f"{name}=NULL" for name in common)
+        return [f"SET {said}", *statements, f"SET {unsaid}"]
 
     def _head(self, dialect: Any) -> str:
         head = self._heads.get(dialect.is_mariadb)
@@ -150,6 +169,17 @@ def _literals(driver: Any, values: Sequence[Any]) -> list[str]:
     if values.count(values[0]) == len(values):
         return [literal(driver, values[0])] * len(values)
     return [literal(driver, value) for value in values]
+
+
+def _taken_out(columns: list[list[str]]) -> dict[str, str]:
+    """Have columns of the same long bytes name a variable instead → {variable: its value's text}."""
+    common: dict[str, str] = {}
+    for index, column in enumerate(columns):
+        text, rows = column[0], len(column)
+        if rows * len(text) > COMMON_BYTES and text.startswith("X'") and column.count(text) == rows:
+            name = f"@restante_{index}"
+            columns[index], common[name] = [name] * rows, text
+    return common
 
 
 def literal(driver: Any, value: Any) -> str:

@@ -29,6 +29,28 @@ def test_sequences_are_dense_from_one_in_the_order_listed(mail: Mailbox) -> None
     assert told == ["t0", "t1", "t2", "t", "t"]
 
 
+def test_what_many_get_is_the_same_in_each_inbox(mail: Mailbox, tenant: Tenant) -> None:
+    """Payloads that are long together are sent to the database once."""
+    boxes = [mail, tenant.agent(), tenant.agent()]
+    to = tuple(box.id for box in boxes)
+    long, short = (b'{"n": "' + b"\xc3\xa9%s\\\\" * n + b'"}' for n in (8_000, 1))
+    mail.publish_many(mail.publication(recipients=to, payload=one) for one in (long, short))
+    mail.publish_many([mail.publication(recipients=to, payload=long, type="u")])
+    for box in boxes:
+        found = box.run(
+            lambda s, box=box: s.connection()
+            .execute(
+                select(event_content.c.payload, event_content.c.options)
+                .where(event_content.c.recipient_id == box.id)
+                .order_by(event_content.c.sequence_number)
+            )
+            .all()
+        )
+        assert [tuple(row) for row in found] == [(long, None), (short, None), (long, None)]
+        types = [orjson.loads(text)["type"] for text in box.page(limit=3).events]
+        assert types == ["t", "t", "u"]
+
+
 def test_an_event_is_told_as_it_was_published(mail: Mailbox, tenant: Tenant) -> None:
     other = tenant.agent()
     corrected = mail.publish().event_id

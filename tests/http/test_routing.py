@@ -77,3 +77,18 @@ def test_why_a_candidate_was_not_chosen_is_told(
         "has not the capability build",
         None,
     ]
+
+
+def test_what_fails_together_is_spread_over_the_others(
+    world: World, one: Caller, two: Caller, producer: Caller
+) -> None:
+    """In one transaction, in which none of it is written yet."""
+    last = world.agent("acme", "last", verbs("main"))
+    for _ in range(5):
+        producer.publish(two, last)
+    for _ in range(4):
+        assert assign(producer, one, two, last, policy="least_loaded")["agent_id"] == one.id
+    refusal = {"claim_generation": 1, "reason": "no"}
+    held = [{"event_id": event["event_id"], **refusal} for event in one.claim(limit=10)]
+    assert one.post("A/inbox/settle", {"reject": held}).status_code == 200
+    assert [len(agent.claim(limit=10)) for agent in (two, last)] == [7, 7]

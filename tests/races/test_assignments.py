@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -30,14 +31,14 @@ def _listening(tenant: Tenant) -> None:
     tenant.database.info[ON_END] = on_end
 
 
-def assign(tenant: Tenant, *candidates: Mailbox, unread: float | None = 60) -> bytes:
-    work = Work(
-        project="p",
-        payload=b"{}",
-        candidates=tuple(mail.id for mail in candidates),
-        policy=Policy.IN_ORDER,
-        unread_timeout_seconds=unread,
+def work_for(*candidates: Mailbox, **told: Any) -> Work:
+    return Work(
+        project="p", payload=b"{}", candidates=tuple(mail.id for mail in candidates), **told
     )
+
+
+def assign(tenant: Tenant, *candidates: Mailbox) -> bytes:
+    work = work_for(*candidates, policy=Policy.IN_ORDER, unread_timeout_seconds=60)
     return tenant.database.run(lambda s: assignments.assign(s, tenant.service, work))
 
 
@@ -124,3 +125,13 @@ def test_opposite_failures_do_not_lock_each_other_out(tenant: Tenant) -> None:
         for mail in (one, two):
             mail.ack(mail.take_one())
         assert [row(tenant, m).state for m in made] == [State.COMPLETED] * 2
+
+
+def test_of_a_burst_each_goes_to_who_has_least_by_then(tenant: Tenant) -> None:
+    mails = [tenant.agent("p") for _ in range(3)]
+    mails[0].publish_many([mails[0].publication()] * 2)
+    work = work_for(*mails, policy=Policy.LEAST_LOADED)
+    burst = [lambda s: assignments.assign(s, tenant.service, work)] * 7
+    outcomes = at_once(tenant.database, burst)
+    assert not [o for o in outcomes if isinstance(o, Exception)]
+    assert [mail.inbox_row().head for mail in mails] == [3, 3, 3]
