@@ -66,3 +66,17 @@ def test_members_come_and_go_while_others_post(tenant: Tenant) -> None:
     assert {m.agent_id for m in one.run(lambda s: members_of(s, room_id))} == {one.id, two.id}
     assert (len(posts_in(one)), len(posts_in(two))) == (6, 6)
     assert len(set(posts_in(guest))) == len(posts_in(guest)) <= 12
+
+
+def test_opposite_fan_outs_do_not_lock_each_other_out(tenant: Tenant) -> None:
+    """Two rooms of the same many agents, each named in the other's order."""
+    members = [tenant.agent("p") for _ in range(40)]
+    rooms = [room_of(*members), room_of(*members[::-1])]
+    authors = (members[0], members[-1])
+    for _ in range(4):
+        posts = [posting(who, room_id) for who in authors for room_id in rooms]
+        outcomes = at_once(tenant.database, posts)
+        assert not [o for o in outcomes if isinstance(o, Exception)]
+    assert not tenant.database.retries
+    assert {mail.inbox_row().head for mail in members[1:-1]} == {16}
+    assert {mail.inbox_row().head for mail in authors} == {8}
