@@ -38,13 +38,15 @@ def test_what_many_get_is_the_same_in_each_inbox(mail: Mailbox, tenant: Tenant) 
     mail.publish_many([mail.publication(recipients=to, payload=long, type="u")])
     for box in boxes:
         found = box.run(
-            lambda s, box=box: s.connection()
-            .execute(
-                select(event_content.c.payload, event_content.c.options)
-                .where(event_content.c.recipient_id == box.id)
-                .order_by(event_content.c.sequence_number)
+            lambda s, box=box: (
+                s.connection()
+                .execute(
+                    select(event_content.c.payload, event_content.c.options)
+                    .where(event_content.c.recipient_id == box.id)
+                    .order_by(event_content.c.sequence_number)
+                )
+                .all()
             )
-            .all()
         )
         assert [tuple(row) for row in found] == [(long, None), (short, None), (long, None)]
         types = [orjson.loads(text)["type"] for text in box.page(limit=3).events]
