@@ -28,14 +28,19 @@ def read_grants(session: Session, who: Administrator, public_id: str) -> list[st
 
 
 def replace_grants(
-    session: Session, who: Administrator, public_id: str, grants: Sequence[str]
+    session: Session,
+    who: Administrator,
+    public_id: str,
+    grants: Sequence[str],
+    *,
+    reason: str | None = None,
 ) -> list[str]:
     """The agent may do this and nothing else; what it may do now, sorted, each once.
 
     What is taken away ends within a second on every node, in tokens that are out too; what is given is in
     tokens got from now on. Services have no grants here: their scopes stay what they were made with, so
-    that who assigns grants cannot raise himself. Raises NotFound, ValidationFailed and what
-    `Administrator.require` does.
+    that who assigns grants cannot raise himself. `reason`: why, where it is said; in the audit. Raises
+    NotFound, ValidationFailed and what `Administrator.require` does.
     """
     who.require(Right.GRANTS_WRITE)
     agent = find_lasting(session, who.tenant_id, PrincipalKind.AGENT, public_id)
@@ -52,11 +57,13 @@ def replace_grants(
         )
     add_grants(session, agent.id, given)
     told = [*_told("withdrawn: ", withdrawn), *_told("given: ", given)]
+    if told and reason is not None:
+        told.append(f"why: {reason}")
     record(
         session,
         *(
-            Entry(who.tenant_id, who.by, Action.GRANT_ASSIGN, agent.public_id, reason=reason)
-            for reason in told
+            Entry(who.tenant_id, who.by, Action.GRANT_ASSIGN, agent.public_id, reason=text)
+            for text in told
         ),
     )
     return sorted(map(str, wanted))

@@ -61,6 +61,7 @@ class InboxRow:
     max_attempts: int
     generation: int
     consumer: str | None
+    claimed_at: datetime | None
     claim_expires_at: datetime | None
     available_at: datetime
 
@@ -204,6 +205,7 @@ def _row(row: Any, now: datetime) -> InboxRow:
         max_attempts=row.max_attempts,
         generation=getattr(row, "claim_generation", 0),
         consumer=row.consumer if held else None,
+        claimed_at=row.claimed_at if held else None,
         claim_expires_at=row.claim_expires_at if held else None,
         available_at=row.available_at,
     )

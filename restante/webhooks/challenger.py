@@ -22,6 +22,7 @@ from restante.egress.verdict import judge_text
 from restante.errors import ChallengeFailed, IdempotencyInFlight, Overloaded
 from restante.identity.administrators import Administrator
 from restante.identity.principal import Principal
+from restante.identity.roles import Right
 from restante.inbox.idempotency import keep, replay
 from restante.storage.clock import database_now
 from restante.storage.transaction import Database
@@ -110,6 +111,19 @@ class Challenger:
                 )
             )
             return self.finish(agent.tenant_id, begun, by=by)
+
+    def again_for(self, who: Administrator, public_id: str) -> Callback:
+        """The same, asked for by an administrator; raises what `Administrator.require` does besides."""
+
+        def begin(session: Session) -> Challenge:
+            who.require(Right.CALLBACKS_WRITE)
+            found = find_callback(session, who.tenant_id, public_id)
+            return registration.challenge_again(
+                session, who.tenant_id, found.id, self.secrets, agent_id=None
+            )
+
+        with self._place():
+            return self.finish(who.tenant_id, self._database.run(begin), by=who.by)
 
     def change(
         self,
