@@ -36,7 +36,8 @@ from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.known_recipients import KNOWN, Known
 from restante.inbox.reachability import Reachability
 from restante.inbox.rules import RULES, Rules
-from restante.observations import ON_OBSERVED
+from restante.observations import ON_OBSERVED, both
+from restante.sampling.tally import Tally
 from restante.signals.changes import Changes, Watch
 from restante.signals.hub import Hub
 from restante.signals.presence import Notes
@@ -89,6 +90,7 @@ class House:
     notes: Notes
     reachability: Reachability
     metrics: Metrics
+    tally: Tally
     combiners: Mapping[Kind, Combiner]
     entrance: Entrance | None
     challenger: Challenger
@@ -100,7 +102,7 @@ def install(app: Flask, settings: Settings) -> House:
     app.config[_SLOTS] = settings.database_slots
     db.init_app(app)
     migrate.init_app(app, db)
-    hub, metrics = Hub(), Metrics()
+    hub, metrics, tally = Hub(), Metrics(), Tally()
     info = {
         RULES: rules_of(settings),
         PAGE_TOKEN_KEYS: [derive(key, "page tokens") for key in settings.secret_keys],
@@ -110,7 +112,7 @@ def install(app: Flask, settings: Settings) -> House:
         KNOWN: Known(),
         ON_RING: hub.ring_many,
         ON_END: on_end,
-        ON_OBSERVED: metrics.observe,
+        ON_OBSERVED: both(metrics.observe, tally.observe),
     }
     with app.app_context():
         database = Database(db.engine, info=info)
@@ -143,6 +145,7 @@ def install(app: Flask, settings: Settings) -> House:
         notes=Notes(),
         reachability=Reachability(),
         metrics=metrics,
+        tally=tally,
         combiners={kind: Combiner(database) for kind in Kind},
         entrance=_entrance(settings, database, egress),
         challenger=Challenger(database, egress, Secrets(settings.secret_keys)),

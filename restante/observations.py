@@ -31,19 +31,35 @@ class What(StrEnum):
 
 
 class Observation(NamedTuple):
-    """So many of a kind, or lengths."""
+    """So many of a kind, or lengths; `recipient_id`: in whose inbox, where that is told."""
 
     what: What
     labels: tuple[str, ...] = ()
     times: int = 1
     lengths: Sequence[float] = ()
+    recipient_id: bytes | None = None
 
 
 Observer = Callable[[Sequence[Observation]], None]
 
 
+def both(first: Observer, second: Observer) -> Observer:
+    """Tells two observers."""
+
+    def told(observed: Sequence[Observation]) -> None:
+        first(observed)
+        second(observed)
+
+    return told
+
+
 def observe(
-    session: Session, what: What, *labels: str, times: int = 1, lengths: Sequence[float] = ()
+    session: Session,
+    what: What,
+    *labels: str,
+    times: int = 1,
+    lengths: Sequence[float] = (),
+    recipient_id: bytes | None = None,
 ) -> None:
     """Have it told once the transaction has committed."""
     observer: Observer | None = session.info.get(ON_OBSERVED)
@@ -54,7 +70,7 @@ def observe(
         observed = session.info[_OBSERVED] = []
         told = observed
         after_commit(session, lambda: observer(told))
-    observed.append(Observation(what, labels, times, lengths))
+    observed.append(Observation(what, labels, times, lengths, recipient_id))
 
 
 def observe_refusal(session: Session, what: What, *labels: str) -> None:

@@ -15,13 +15,15 @@ from restante.coordination.rerouting import on_end
 from restante.identity.key_rotation import KEY_SCHEDULE
 from restante.inbox.ends import ON_END
 from restante.inbox.rules import RULES
-from restante.observations import ON_OBSERVED
+from restante.observations import ON_OBSERVED, both
+from restante.sampling.tally import Tally
 from restante.signals.neighbours import Neighbours
 from restante.signals.rings import ON_RING, Ring
 from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
 from workers.egress import make_egress
 from workers.figures import FigureKeeper
+from workers.history import History
 from workers.maintenance import maintenance_services
 from workers.metrics import Metrics
 from workers.service import Services
@@ -37,7 +39,7 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
 
     The web processes of this host are rung directly, others through the table.
     """
-    metrics = Metrics()
+    metrics, tally = Metrics(), Tally()
     neighbours = Neighbours(folder, _hear_nothing)
     database = Database(
         make_engine(settings.database_url, slots=SLOTS),
@@ -46,11 +48,11 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
             KEY_SCHEDULE: key_schedule(settings),
             ON_RING: neighbours.ring_many,
             ON_END: on_end,
-            ON_OBSERVED: metrics.observe,
+            ON_OBSERVED: both(metrics.observe, tally.observe),
         },
     )
     relay = make_relay(database, settings, make_egress(settings))
-    services = maintenance_services(database, relay)
+    services = [*maintenance_services(database, relay), History(database, tally)]
     neighbours.start()
     try:
         if once:

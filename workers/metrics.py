@@ -172,7 +172,7 @@ class Metrics:
     def observe(self, observations: Sequence[Observation]) -> None:
         """Count what verbs have noticed (observations.ON_OBSERVED)."""
         with self._lock:
-            for what, labels, times, lengths in observations:
+            for what, labels, times, lengths, _ in observations:
                 if lengths:
                     self._lengths_of(what.value).add(lengths)
                 else:

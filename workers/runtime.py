@@ -14,6 +14,7 @@ from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
 from workers.figures import FigureKeeper
 from workers.heartbeat import Heartbeat
+from workers.history import History
 from workers.maintenance import Maintenance
 from workers.presence import Presence
 from workers.registrar import Registrar
@@ -60,6 +61,7 @@ class Runtime:
                 self.tailing,
                 WatchBeats(self.database, house.watches),
                 Watching(self.database, house.changes, house.watches),
+                History(self.database, house.tally),
                 Presence(self.database, house.notes),
                 Watermark(self.database, house.settings.instance, house.settings.database_url),
                 FigureKeeper(

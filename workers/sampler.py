@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from restante.inbox.timers import oldest_due
 from restante.sampling.depths import Depth, depths
+from restante.sampling.history import Standing, write_standings
 from restante.sampling.samples import ALL, SLOT_SECONDS, Figures, Measure, take_slot, write_samples
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -33,35 +34,13 @@ class Sampler(Service):
         slot = self._database.run(take_slot)
         if slot is None:
             return {"samples": 0}
-        figures = self._figures()
-        self._database.run(lambda session: write_samples(session, slot, figures))
-        return {"samples": len(figures)}
-
-    def _figures(self) -> Figures:
-        pending = 0
-        oldest = None
-        deepest: list[tuple[int, bytes]] = []
-        for depth in self._depths():
-            pending += depth.pending
-            oldest = min(oldest or depth.oldest_at, depth.oldest_at)
-            heapq.heappush(deepest, (depth.pending, depth.recipient_id))
-            if len(deepest) > DEEPEST:
-                heapq.heappop(deepest)
+        inboxes = self._depths()
         now, oldest_timer = self._database.run(_times)
-        figures: Figures = {
-            (encode_id(Prefix.AGENT, recipient_id), Measure.PENDING): count
-            for count, recipient_id in deepest
-        }
-        figures[ALL, Measure.PENDING] = pending
-        figures[ALL, Measure.DEPTH_OF_THE_REST] = pending - sum(count for count, _ in deepest)
-        for measure, since in (
-            (Measure.OLDEST_PENDING_AGE, oldest),
-            (Measure.OLDEST_TIMER_AGE, oldest_timer),
-        ):
-            figures[ALL, measure] = (
-                0.0 if since is None else max(0.0, (now - since).total_seconds())
-            )
-        return figures
+        figures = _figures(inboxes, now, oldest_timer)
+        standings = _standings(inboxes, now)
+        self._database.run(lambda session: write_samples(session, slot, figures))
+        self._database.run(lambda session: write_standings(session, standings))
+        return {"samples": len(figures), "tenants": len(standings)}
 
     def _depths(self) -> list[Depth]:
         found: list[Depth] = []
@@ -71,6 +50,51 @@ class Sampler(Service):
             some, after = self._database.run(lambda session: depths(session, last))  # noqa: B023 - runs now
             found += some
         return found
+
+
+def _figures(inboxes: Iterable[Depth], now: datetime, oldest_timer: datetime | None) -> Figures:
+    pending = 0
+    oldest = None
+    deepest: list[tuple[int, bytes]] = []
+    for depth in inboxes:
+        if not depth.pending:
+            continue
+        pending += depth.pending
+        oldest = min(filter(None, (oldest, depth.oldest_at)), default=None)
+        heapq.heappush(deepest, (depth.pending, depth.recipient_id))
+        if len(deepest) > DEEPEST:
+            heapq.heappop(deepest)
+    figures: Figures = {
+        (encode_id(Prefix.AGENT, recipient_id), Measure.PENDING): count
+        for count, recipient_id in deepest
+    }
+    figures[ALL, Measure.PENDING] = pending
+    figures[ALL, Measure.DEPTH_OF_THE_REST] = pending - sum(count for count, _ in deepest)
+    figures[ALL, Measure.OLDEST_PENDING_AGE] = _age(oldest, now)
+    figures[ALL, Measure.OLDEST_TIMER_AGE] = _age(oldest_timer, now)
+    return figures
+
+
+def _standings(inboxes: Iterable[Depth], now: datetime) -> dict[bytes, Standing]:
+    """Of tenants that ever got mail."""
+    by_tenant: dict[bytes, list[Depth]] = {}
+    for depth in inboxes:
+        if depth.head:
+            by_tenant.setdefault(depth.tenant_id, []).append(depth)
+    return {
+        tenant_id: Standing(
+            pending=sum(one.pending for one in some),
+            oldest_pending_seconds=max(_age(one.oldest_at, now) for one in some),
+            claimed=sum(one.claimed for one in some),
+            quarantined=sum(one.quarantined for one in some),
+            arrived=sum(one.head for one in some),
+        )
+        for tenant_id, some in by_tenant.items()
+    }
+
+
+def _age(since: datetime | None, now: datetime) -> float:
+    return 0.0 if since is None else max(0.0, (now - since).total_seconds())
 
 
 def _times(session: Session) -> tuple[datetime, datetime | None]:

@@ -67,7 +67,8 @@ def complete(
     second = timedelta(seconds=1)
     delivered = [(held.now - row.available_at) / second for _, row in acked]
     worked = [(held.now - row.first_claimed_at) / second for _, row in acked]
-    observe(session, What.DELIVERED_MS, lengths=[1000 * length for length in delivered])
+    lengths = [1000 * length for length in delivered]
+    observe(session, What.DELIVERED_MS, lengths=lengths, recipient_id=agent.id)
     observe(session, What.COMPLETED_SECONDS, lengths=worked)
     for order, row in acked:
         if row.claim_only:

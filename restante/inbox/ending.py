@@ -95,7 +95,7 @@ def quarantine(
     session: Session, row: Any, failure: Failure, now: datetime, keys: Keys, *, reason: str
 ) -> Landed:
     """Set the event aside, with why. Its key goes on, unless its project holds it."""
-    observe(session, What.QUARANTINED, reason)
+    observe(session, What.QUARANTINED, reason, recipient_id=row.recipient_id)
     _set(session, row, gate=Gate.QUARANTINED, claim_ended_by=_ended_by(failure))
     failures.record(session, row, failure, now, quarantine_reason=reason)
     history.note(

@@ -185,7 +185,7 @@ def _end(session: Session, row: Any, now: datetime, keys: ending.Keys) -> None:
     """What a locked row's timer was for."""
     gate = Gate(row.gate)
     if gate is Gate.CLAIMED:
-        observe(session, What.LEASE_EXPIRED)
+        observe(session, What.LEASE_EXPIRED, recipient_id=row.recipient_id)
         history.note(
             session,
             row.event_id,

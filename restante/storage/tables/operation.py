@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Table
+from sqlalchemy import Column, Float, Index, Integer, Table
 
-from restante.storage.base import TABLE_OPTIONS, Instant, Number, ascii_text, metadata
+from restante.storage.base import TABLE_OPTIONS, Id, Instant, Number, ascii_text, metadata
 
 sample = Table(
     "sample",
@@ -13,6 +13,33 @@ sample = Table(
     Column("scope", ascii_text(40), primary_key=True),  # all, ten_…, agt_…
     Column("measure", ascii_text(48), primary_key=True),
     Column("amount", Float(53), nullable=False),
+    **TABLE_OPTIONS,
+)
+
+DELIVERED_CLASSES = 14
+
+# A tenant's figures in a slot of time, of minutes for a day and of half hours for a month: as the last
+# sample of the slot had them (null: none fell into it), and counts that processes add to.
+tenant_history = Table(
+    "tenant_history",
+    metadata,
+    Column("tenant_id", Id, primary_key=True),
+    Column("span_seconds", Integer, primary_key=True, autoincrement=False),
+    Column("slot_at", Instant, primary_key=True),
+    Column("keep_until", Instant, nullable=False),
+    Column("pending", Number, nullable=True),
+    Column("oldest_pending_seconds", Float(53), nullable=True),
+    Column("claimed", Number, nullable=True),
+    Column("quarantined", Number, nullable=True),
+    Column("arrived", Number, nullable=True),  # ever: the sum of the heads
+    Column("lease_expirations", Number, nullable=False, server_default="0"),
+    Column("quarantinings", Number, nullable=False, server_default="0"),
+    # completions by how long after `available_at` they were acked (sampling/history.py: CLASSES_MS)
+    *(
+        Column(f"delivered_{number}", Number, nullable=False, server_default="0")
+        for number in range(DELIVERED_CLASSES)
+    ),
+    Index(None, "keep_until"),
     **TABLE_OPTIONS,
 )
 
