@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,15 +26,13 @@ from restante.webhooks import registration
 from restante.webhooks.callbacks import Callback
 from restante.webhooks.states import Status, Step
 from tests.acceptance.strikes import Strikes
-from tests.acceptance.webhook_receiver import NAME, Arrival, Receiver
+from tests.acceptance.webhook_receiver import NAME, Arrival, Receiver, path_of
+from tests.acceptance.webhook_relays import Relays
 from tests.engine.hooks import VERBS, Hooks
 from tests.factories import Mailbox, make_tenant
-from tests.support.processes import Process
-from tests.support.serving import ROOT, environment
+from tests.support.serving import environment
 from tests.support.waiting import wait_until
 
-LATER_SECONDS = 70
-"""So far ahead of the one before it is the clock of a relay that follows one that was killed."""
 RECEIVER_DOWN_SECONDS = 0.3
 LIMIT_SECONDS = 1800.0
 BATCH = 10
@@ -57,14 +51,14 @@ class Load:
 
 
 SHORT = Load(
-    events=200, agents=5, receivers=2, relays=2, ended=2, kills={"relay": 2, "receiver": 1}
+    events=100, agents=5, receivers=2, relays=2, ended=2, kills={"relay": 1, "receiver": 1}
 )
 FULL = Load(
-    events=5_000,
-    agents=25,
+    events=6_000,  # 5,000 of them to the agents whose callbacks stay
+    agents=24,
     receivers=3,
     relays=3,
-    ended=5,
+    ended=4,
     kills={"relay": 10, "receiver": 10, "database": 1},
 )
 
@@ -89,31 +83,28 @@ class WebhookFire:
     seed: int
     arrivals: list[Arrival] = field(default_factory=list)
     ends: list[Held] = field(default_factory=list)
-    relays: list[Process] = field(default_factory=list)
+    relays: Relays = field(init=False)
     mail: list[tuple[Mailbox, Callback]] = field(default_factory=list)
     published: dict[str, Callback] = field(default_factory=dict)
-    starts: int = 0
 
     def __post_init__(self) -> None:
         self._randomly = random.Random(self.seed)
-        self._victim = threading.Lock()
-        self._wanted = 0
         authority = trustme.CA()
         authority.cert_pem.write_to_path(str(self.folder / "ca.pem"))
-        self.receivers = [
-            Receiver(authority, self.arrivals, self._freeze, self._kill)
-            for _ in range(self.load.receivers)
-        ]
-        allowed = ",".join(f"{NAME}:{receiver.port}" for receiver in self.receivers)
-        self._settings = {
-            "RESTANTE_EGRESS_ALLOW": allowed,
+        self.receivers = [Receiver(authority, self.arrivals) for _ in range(self.load.receivers)]
+        self._allowed = ",".join(f"{NAME}:{receiver.port}" for receiver in self.receivers)
+        settings = {
+            "RESTANTE_EGRESS_ALLOW": self._allowed,
             "RESTANTE_EGRESS_CA_FILE": str(self.folder / "ca.pem"),
         }
-        self._frozen: dict[int, Process] = {}
+        self.relays = Relays(environment(self.url, settings), self.folder, self.load.relays)
+        for receiver in self.receivers:
+            receiver.before_answer = self.relays.freeze
+            receiver.after_answer = self.relays.kill_frozen
 
     def begin(self) -> None:
         """Agents with active callbacks, and the relays."""
-        policy = Policy(allowance=parse_allowance(self._settings["RESTANTE_EGRESS_ALLOW"]))
+        policy = Policy(allowance=parse_allowance(self._allowed))
         hooks = Hooks(self.database, policy=policy)  # challenged by what touches no network
         tenants = [make_tenant(self.database) for _ in range(3)]
         for number in range(self.load.agents):
@@ -123,7 +114,7 @@ class WebhookFire:
             self.mail.append((box, one))
             self._run(lambda s: s.connection().execute(delete(callback_challenge)))
         self._hooks = hooks
-        self.relays = [self._relay() for _ in range(self.load.relays)]
+        self.relays.follow()
 
     def publish(self, count: int) -> None:
         """So many events, to agents by turns; repeated with their keys where an answer is lost."""
@@ -136,7 +127,7 @@ class WebhookFire:
 
     def kill_relay(self) -> str:
         """The next delivery's: between the receiver's 200 and the ack of the relay that sent it."""
-        self._wanted += 1
+        self.relays.wanted += 1
         return "relay, at its next delivery"
 
     def kill_receiver(self) -> str:
@@ -157,15 +148,14 @@ class WebhookFire:
     def is_done(self, strikes: Strikes) -> bool:
         """Strike what is due, resume what was suspended; tell whether all is delivered."""
         strikes.due(self._progress())
-        self._follow()
+        self.relays.follow()
         for one in self._patiently(self._suspended):
             self._patiently(lambda o=one: self._hooks.decide(o, Step.RESUME))  # type: ignore[misc]  # bound now
         left = self._patiently(self._unfinished)
-        return not strikes.plan and not self._wanted and left == 0
+        return not strikes.plan and not self.relays.wanted and left == 0
 
     def end(self) -> None:
-        for relay in [*self.relays, *self._frozen.values()]:
-            relay.kill_group()
+        self.relays.end()
         for receiver in self.receivers:
             receiver.kill()
 
@@ -205,39 +195,6 @@ class WebhookFire:
             agent_inbox.c.recipient_id.in_(boxes), agent_inbox.c.gate != Gate.COMPLETED.value
         )
         return len(self._run(lambda s: s.connection().execute(query).all()))
-
-    def _freeze(self, port: int) -> None:
-        """A relay that is to be killed stops before its receiver answers: the 200 is never read."""
-        with self._victim:
-            if not self._wanted:
-                return
-            for relay in self.relays:
-                if holds_port(relay.pid, port):
-                    self._wanted -= 1
-                    relay.signal(signal.SIGSTOP)
-                    self._frozen[threading.get_ident()] = relay
-                    self.relays.remove(relay)
-                    return
-
-    def _kill(self) -> None:
-        with self._victim:
-            relay = self._frozen.pop(threading.get_ident(), None)
-        if relay is not None:
-            os.kill(relay.pid, signal.SIGKILL)
-
-    def _follow(self) -> None:
-        while len(self.relays) < self.load.relays and not self._frozen:
-            self.relays.append(self._relay())
-
-    def _relay(self) -> Process:
-        ahead = max(0, self.starts + 1 - self.load.relays) * LATER_SECONDS
-        self.starts += 1
-        return Process(
-            [sys.executable, "-m", "tests.acceptance.webhook_relay", str(ahead)],
-            log=self.folder / f"relay-{self.starts}.log",
-            env=environment(self.url, self._settings),
-            cwd=ROOT,
-        )
 
     def _run(self, work: Callable[[Session], Any]) -> Any:
         return self.database.run(work)
@@ -282,22 +239,6 @@ def burn(
     finally:
         fire.end()
     return fire
-
-
-def path_of(one: Callback) -> str:
-    """Where its receiver is asked."""
-    return "/" + one.url.rpartition("/")[2]
-
-
-def holds_port(pid: int, port: int) -> bool:
-    """Whether a process has the connection that goes out from this port of 127.0.0.1."""
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if int(fields[1].rpartition(":")[2], 16) == port:
-            wanted = f"socket:[{fields[9]}]"
-            with suppress(OSError):
-                return wanted in [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
-    return False
 
 
 def told(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import trustme
 
+from restante.webhooks.callbacks import Callback
 from tests.http.callbacks import http
 from tests.unit.egress.servers import read_request
 
@@ -105,3 +106,8 @@ class Receiver:
             answered = False
         self.arrivals.append(Arrival(path, named["webhook-id"], told, number, answered))
         self.after_answer()
+
+
+def path_of(one: Callback) -> str:
+    """Where its receiver is asked."""
+    return "/" + one.url.rpartition("/")[2]
