@@ -11,7 +11,14 @@ import hypothesis
 import pytest
 from sqlalchemy import Engine
 
-from tests.support.databases import TestDatabase, create_empty, create_with_tables, empty_tables
+from restante.storage.engine import make_engine
+from tests.support.databases import (
+    TestDatabase,
+    create_empty,
+    create_migrated,
+    create_with_tables,
+    empty_tables,
+)
 from tests.support.servers import Server, start
 from tests.support.serving import RestanteCommand, Served
 from tests.support.session import KINDS, ServersOfRun, known_url
@@ -165,9 +172,31 @@ def database(backend: str, tables_on: Callable[[str], tuple[str, Engine]]) -> Te
     return TestDatabase(backend, url, engine)
 
 
+@pytest.fixture(scope="session")
+def migrated_on(worker_folder: Path, worker_name: str) -> Callable[[str], str]:
+    """Gives, by kind, the URL of this worker's migrated database, emptied."""
+    made: dict[str, str] = {}
+
+    def on(kind: str) -> str:
+        if kind not in made:
+            made[kind] = create_migrated(kind, f"restante_{worker_name}_served", worker_folder)
+        engine = make_engine(made[kind])
+        empty_tables(engine)
+        engine.dispose()
+        return made[kind]
+
+    return on
+
+
+@pytest.fixture
+def migrated_database_url(backend: str, migrated_on: Callable[[str], str]) -> str:
+    """The URL of a database with the present schema and nothing in it: for served processes."""
+    return migrated_on(backend)
+
+
 @pytest.fixture
 def empty_database_url(backend: str, worker_folder: Path, worker_name: str) -> str:
-    """The URL of a database without any table: for migrations and served processes."""
+    """The URL of a database without any table: for migrations."""
     return create_empty(backend, f"restante_{worker_name}_empty", worker_folder)
 
 

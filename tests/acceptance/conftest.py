@@ -25,15 +25,17 @@ def upgraded(url: str) -> Database:
 
 
 @pytest.fixture
-def stage(empty_database_url: str, backend: str, serve: Serve, tmp_path: Path) -> Iterator[SetUp]:
+def stage(
+    migrated_database_url: str, backend: str, serve: Serve, tmp_path: Path
+) -> Iterator[SetUp]:
     """Serves an empty database with these settings and gives the stage on it."""
-    database = upgraded(empty_database_url)
+    database = upgraded(migrated_database_url)
     stages: list[Stage] = []
 
     def set_up(workers: int = 1, **settings: str) -> Stage:
         given = {"RESTANTE_INSTANCE": str(tmp_path / "instance"), **settings}
         workers = 1 if backend == "sqlite" else workers
-        served = serve(empty_database_url, workers=workers, settings=given)
+        served = serve(migrated_database_url, workers=workers, settings=given)
         stages.append(Stage(database, served))
         return stages[-1]
 

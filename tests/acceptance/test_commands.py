@@ -34,11 +34,11 @@ INVITE = (
 
 @pytest.fixture
 def command(
-    empty_database_url: str,
+    migrated_database_url: str,
     restante_command: Callable[[str], RestanteCommand],
     tmp_path: Path,
 ) -> RestanteCommand:
-    made = restante_command(empty_database_url)
+    made = restante_command(migrated_database_url)
     made.environment["RESTANTE_INSTANCE"] = str(tmp_path / "instance")
     return made
 
@@ -51,7 +51,7 @@ def here(tmp_path: Path) -> RestanteCommand:
 
 
 def test_from_nothing_to_an_agent_that_can_log_in(
-    command: RestanteCommand, empty_database_url: str
+    command: RestanteCommand, migrated_database_url: str
 ) -> None:
     command.upgrade()
     tenant_id = command.create_tenant("acme")
@@ -63,7 +63,7 @@ def test_from_nothing_to_an_agent_that_can_log_in(
     service = command.create_service("acme", "ci", scopes=("tenant:events:publish",))
     assert service.keys() == {"service_id", "client_id", "client_secret"}
     assert service["service_id"].startswith("svc_")
-    engine = make_engine(empty_database_url)
+    engine = make_engine(migrated_database_url)
     for made in (agent, service):
         credentials = made["client_id"], made["client_secret"]
         client = Database(engine).run(lambda s, c=credentials: authenticate_client(s, *c))
@@ -150,12 +150,14 @@ def test_serve_refuses_before_it_listens(
 
 def test_commands_work_beside_a_running_serve(
     command: RestanteCommand,
-    empty_database_url: str,
+    migrated_database_url: str,
     serve: Callable[..., Served],
     tmp_path: Path,
 ) -> None:
     command.upgrade()
-    served = serve(empty_database_url, settings={"RESTANTE_INSTANCE": str(tmp_path / "instance")})
+    served = serve(
+        migrated_database_url, settings={"RESTANTE_INSTANCE": str(tmp_path / "instance")}
+    )
     command.create_tenant("acme")
     command.create_project("acme", "p1")
     agent = command.create_agent("acme", "bob", grants=("agent:p1:read",))
@@ -165,7 +167,7 @@ def test_commands_work_beside_a_running_serve(
     assert told.returncode == 0, told.stdout + told.stderr
     subjects = {finding["subject"] for finding in json.loads(told.stdout)["findings"]}
     assert not {"url", "authorization", "methods", "public_url", "body_size"} & subjects
-    if make_url(empty_database_url).get_backend_name() == "sqlite":
+    if make_url(migrated_database_url).get_backend_name() == "sqlite":
         second = command.run("serve", "--port", "1")
         assert second.returncode == 1
         assert str(served.process.pid) in second.stderr

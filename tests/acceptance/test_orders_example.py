@@ -94,6 +94,7 @@ def scene(stage: SetUp, backend: str, tmp_path: Path) -> Iterator[Scene]:
         session.add(shop.Product(product_id="mug", price=Decimal("20.00"), stock=1))
         session.add(shop.Product(product_id="tea", price=Decimal("4.50"), stock=7))
     yield Scene(made, engine, mails, tmp_path / "state")
+    shop.Shop.metadata.drop_all(engine)
     engine.dispose()
     mails.dispose()
 

@@ -125,13 +125,13 @@ class House:
 
 
 @pytest.fixture
-def house(serve: Callable[..., Served], empty_database_url: str, backend: str) -> House:
-    database = upgraded(empty_database_url)
-    command = RestanteCommand(empty_database_url)
+def house(serve: Callable[..., Served], migrated_database_url: str, backend: str) -> House:
+    database = upgraded(migrated_database_url)
+    command = RestanteCommand(migrated_database_url)
     tenant = command.json("tenant", "create", "acme")["tenant_id"]
     command.create_project(tenant, "main")
     agent = command.create_agent(tenant, "alice", grants=(SCOPE, "agent:main:claim"))
-    served = serve(empty_database_url, workers=1 if backend == "sqlite" else 2)
+    served = serve(migrated_database_url, workers=1 if backend == "sqlite" else 2)
     return House(served, database, agent)
 
 
@@ -187,9 +187,9 @@ def test_the_old_key_taken_away_too_early_is_said_at_the_start(house: House) -> 
     house.database.engine.dispose()
 
 
-def test_maintenance_rotates_a_key_that_has_grown_old(empty_database_url: str) -> None:
-    database = upgraded(empty_database_url)
-    command = RestanteCommand(empty_database_url)
+def test_maintenance_rotates_a_key_that_has_grown_old(migrated_database_url: str) -> None:
+    database = upgraded(migrated_database_url)
+    command = RestanteCommand(migrated_database_url)
     (first,) = command.json("keys", "rotate")["made"]
     aged = update(token_key).values(created_at=database.run(database_now) - timedelta(days=35))
     database.run(lambda s: s.connection().execute(aged))

@@ -134,12 +134,12 @@ def test_every_stream_of_every_worker_is_rung(here: Stage) -> None:
 
 @pytest.mark.servers_only
 def test_another_host_hears_by_the_table(
-    stage: SetUp, serve: Serve, empty_database_url: str, short_folder: Path
+    stage: SetUp, serve: Serve, migrated_database_url: str, short_folder: Path
 ) -> None:
     here = stage()
     # no run folder in common: what one host's processes share
     apart = {"XDG_RUNTIME_DIR": str(short_folder), "RESTANTE_PUBLIC_URL": here.served.url}
-    there = serve(empty_database_url, settings={**here.served.settings, **apart})
+    there = serve(migrated_database_url, settings={**here.served.settings, **apart})
     stream = here.listen(url=there.url)
     stream.wait_for("ready")
     for number in range(1, 6):
@@ -200,13 +200,13 @@ def test_a_stream_whose_client_left_is_no_stream(here: Stage) -> None:
 
 @pytest.mark.servers_only
 def test_a_maintainer_of_its_own_rings_the_web_processes(
-    stage: SetUp, empty_database_url: str, tmp_path: Path
+    stage: SetUp, migrated_database_url: str, tmp_path: Path
 ) -> None:
     here = stage(RESTANTE_MAINTENANCE="off")
     maintainer = Process(
         [RESTANTE, "maintain"],
         log=tmp_path / "maintain.log",
-        env=environment(empty_database_url, here.served.settings),
+        env=environment(migrated_database_url, here.served.settings),
     )
     wait_until(
         lambda: "maintenance_started" in maintainer.tail(), "the maintainer", timeout_seconds=60

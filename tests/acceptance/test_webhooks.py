@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,15 +36,6 @@ def told(request: bytes) -> tuple[dict[str, str], bytes, Any]:
     return {name.lower(): value for name, value in lines}, body, json.loads(body)
 
 
-def agents_token(served: Served, agent: dict[str, Any]) -> str:
-    pair = base64.b64encode(f"{agent['client_id']}:{agent['client_secret']}".encode()).decode()
-    form = f"grant_type=client_credentials&scope={'+'.join(GRANTS)}".encode()
-    asked = urllib.request.Request(f"{served.url}/oauth/token", form)
-    asked.add_header("Authorization", f"Basic {pair}")
-    with urllib.request.urlopen(asked, timeout=20) as answer:
-        return str(json.loads(answer.read())["access_token"])
-
-
 def verified(arrived: list[Arrived], jwks: dict[str, Any], secrets: list[str]) -> None:
     """By the page's snippets in Python: by every secret and the key, unless anything was changed."""
     page, strange = in_python(), f"whsec_{base64.b64encode(bytes(32)).decode()}"
@@ -68,7 +58,7 @@ def parts(one: Arrived) -> tuple[Any, ...]:
 
 
 def test_from_registration_to_deliveries_that_others_verify(
-    empty_database_url: str,
+    migrated_database_url: str,
     serve: Serve,
     restante_command: Callable[[str], RestanteCommand],
     tmp_path: Path,
@@ -87,7 +77,7 @@ def test_from_registration_to_deliveries_that_others_verify(
 
     with serving(authority, answering, name="localhost") as receiver:
         there.append(receiver)
-        command = restante_command(empty_database_url)
+        command = restante_command(migrated_database_url)
         command.upgrade()
         tenant = command.create_tenant("acme")
         command.create_project(tenant, "main")
@@ -95,13 +85,13 @@ def test_from_registration_to_deliveries_that_others_verify(
         scopes = ("tenant:events:publish", "tenant:callbacks:write")
         service = command.create_service(tenant, "admin", scopes=scopes)
         served = serve(
-            empty_database_url,
+            migrated_database_url,
             settings={
                 "RESTANTE_EGRESS_ALLOW": f"localhost:{receiver.port}",
                 "RESTANTE_EGRESS_CA_FILE": str(tmp_path / "ca.pem"),
             },
         )
-        api, token = f"{served.url}/api/v1", agents_token(served, agent)
+        api, token = f"{served.url}/api/v1", token_of(served.url, agent, scope=" ".join(GRANTS))
         own = f"{api}/agents/{agent['agent_id']}"
         url = f"https://localhost:{receiver.port}/hook?from=restante"
         body = {"url": url, "secret": SECRET, "mode": "deliver"}

@@ -53,13 +53,13 @@ class Caller:
 
 
 @pytest.fixture
-def caller(serve: Callable[..., Served], empty_database_url: str, backend: str) -> Caller:
-    command = RestanteCommand(empty_database_url)
+def caller(serve: Callable[..., Served], migrated_database_url: str, backend: str) -> Caller:
+    command = RestanteCommand(migrated_database_url)
     command.upgrade()
     tenant = command.json("tenant", "create", "acme")["tenant_id"]
     command.create_project(tenant, "main")
     agent = command.create_agent(tenant, "alice", grants=("agent:main:read", "agent:main:claim"))
-    one = serve(empty_database_url, workers=1 if backend == "sqlite" else 2)
+    one = serve(migrated_database_url, workers=1 if backend == "sqlite" else 2)
     return Caller(one.url, agent)
 
 

@@ -9,6 +9,8 @@ import pymysql
 from sqlalchemy import Engine, delete, event, exists, literal, select, union_all
 from sqlalchemy.engine import make_url
 
+from command_line import MIGRATIONS
+from restante.storage import schema
 from restante.storage.engine import make_engine
 from restante.storage.tables import metadata
 from restante.storage.transaction import Database
@@ -49,6 +51,15 @@ def create_empty(kind: str, name: str, folder: Path) -> str:
         cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
         cursor.execute(f"CREATE DATABASE `{name}` CHARACTER SET utf8mb4")
     return url + name
+
+
+def create_migrated(kind: str, name: str, folder: Path) -> str:
+    """Make a database as `restante db upgrade` does, and return its URL."""
+    url = create_empty(kind, name, folder)
+    engine = make_engine(url)
+    schema.upgrade(engine, MIGRATIONS)
+    engine.dispose()
+    return url
 
 
 def create_with_tables(kind: str, name: str, folder: Path) -> tuple[str, Engine]:

@@ -1,14 +1,14 @@
 """`restante …` as a fork of a process that has imported the program: the same work without the start.
 
 A fresh interpreter takes a second of processor time to import what a command stands on, and the
-suite runs hundreds of them. The installed program is what every `restante serve` of the suite is,
-and what tests/acceptance/test_commands.py runs.
+suite runs hundreds of them. `restante serve` goes on to become a fresh interpreter in any case.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,23 +17,73 @@ from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+from tests.support.processes import die_with_parent
+
+
+class Forked:
+    """A running command, with what `subprocess.Popen` tells and does."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdout: Path,
+        stderr: Path,
+    ) -> None:
+        self.args = ["restante", *words]
+        self._process = _warm().Process(
+            target=_become, args=(self.args, dict(env), str(cwd), stdout, stderr)
+        )
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
 
 def run(
     words: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout_seconds: float
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` returns of `restante` with these words; TimeoutExpired as there."""
-    argv = ["restante", *words]
     with tempfile.TemporaryDirectory() as folder:
-        written = [Path(folder, name) for name in ("stdout", "stderr")]
-        process = _warm().Process(target=_become, args=(argv, dict(env), str(cwd), *written))
-        process.start()
-        process.join(timeout_seconds)
-        if process.exitcode is None:
+        out, err = Path(folder, "stdout"), Path(folder, "stderr")
+        out.touch()
+        err.touch()
+        process = Forked(words, env=env, cwd=cwd, stdout=out, stderr=err)
+        try:
+            code = process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
             process.kill()
-            process.join()
-            raise subprocess.TimeoutExpired(argv, timeout_seconds)
-        texts = [file.read_text() if file.exists() else "" for file in written]
-    return subprocess.CompletedProcess(argv, process.exitcode, *texts)
+            process.wait()
+            raise
+        return subprocess.CompletedProcess(process.args, code, out.read_text(), err.read_text())
 
 
 @cache
@@ -44,18 +94,25 @@ def _warm() -> ForkServerContext:
 
 
 def _become(argv: list[str], env: dict[str, str], cwd: str, out: Path, err: Path) -> None:
-    """In the fork: be that command."""
+    """In the fork: be that command, as a session of its own that ends with who started it."""
     from commands import main  # noqa: PLC0415 - the test process has no use for it
 
+    os.setsid()
+    if tie := die_with_parent(os.getppid()):
+        tie()
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
     sys.argv = argv
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for number, opened in enumerate((nothing, _opened(out), _opened(err))):
+    for number, opened in enumerate((_read(os.devnull), _append(out), _append(err))):
         os.dup2(opened, number)
+        os.close(opened)
     main(prog_name=argv[0])
 
 
-def _opened(path: Path) -> int:
+def _read(path: str) -> int:
+    return os.open(path, os.O_RDONLY)
+
+
+def _append(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
-def die_with_parent() -> Callable[[], None] | None:
-    """What a child runs before its program, so that the kernel ends it with its parent.
+def die_with_parent(parent: int | None = None) -> Callable[[], None] | None:
+    """What a child of this process (or of `parent`) runs first, so that the kernel ends it with its parent.
 
     Without it a test run killed by SIGKILL would leave database servers behind. To the kernel the
     parent is the thread: start what is to last from one that lasts. None where there is no prctl.
@@ -24,7 +25,7 @@ def die_with_parent() -> Callable[[], None] | None:
     libc = ctypes.CDLL(
         None, use_errno=True
     )  # loaded before the fork: nothing may be imported after it
-    parent = os.getpid()
+    parent = parent or os.getpid()
 
     def tie() -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -34,8 +35,27 @@ def die_with_parent() -> Callable[[], None] | None:
     return tie
 
 
+class Program(Protocol):
+    """What is used here of `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
 class Process:
     """A running program whose output goes to a file."""
+
+    popen: Program
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,15 @@ class RestanteCommand:
         return self.json("service", "create", "--tenant", tenant, "--name", name, *options)
 
 
+class RestanteProcess(Process):
+    """A running `restante …` whose output goes to a file."""
+
+    def __init__(self, words: Sequence[str], *, log: Path, env: Mapping[str, str]) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self.log = log
+        self.popen = forked.Forked(words, env=env, cwd=ROOT, stdout=log, stderr=log)
+
+
 class Served:
     """A `restante serve` with its workers, on a free loopback port."""
 
@@ -124,11 +133,8 @@ class Served:
 
     def _start(self) -> Process:
         options = ["--host", "127.0.0.1", "--port", str(self.port), "--workers", str(self.workers)]
-        return Process(
-            [RESTANTE, "serve", *options],
-            log=self.log,
-            env=environment(self.database_url, self.settings),
-            cwd=ROOT,
+        return RestanteProcess(
+            ["serve", *options], log=self.log, env=environment(self.database_url, self.settings)
         )
 
     @property
