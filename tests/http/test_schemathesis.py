@@ -71,10 +71,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def schema(served: Served) -> Any:
+    """The document, read once."""
+    return schemathesis.openapi.from_wsgi("/api/v1/openapi.json", served.world.app)
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("label", LABELS)
-def test_every_answer_is_documented(served: Served, label: str, mode: GenerationMode) -> None:
-    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", served.world.app)
+def test_every_answer_is_documented(
+    served: Served, schema: Any, label: str, mode: GenerationMode
+) -> None:
     method, _, path = label.partition(" ")
     operation = schema[path][method]
     chance = random.Random(label)
