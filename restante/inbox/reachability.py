@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, func, literal, select
+from sqlalchemy import bindparam, exists, func, literal, select
 from sqlalchemy.orm import Session
 
 from restante.inbox.envelope import instant
@@ -16,6 +16,7 @@ from restante.inbox.lifecycle import PENDING_GATES
 from restante.inbox.polling import STREAM_ALIVE, STREAM_OPEN_MS
 from restante.storage.clock import offset, utc_now
 from restante.storage.statement import Statement
+from restante.storage.tables.callbacks import callback
 from restante.storage.tables.events import agent_inbox
 from restante.storage.tables.identity import project
 from restante.storage.tables.inboxes import inbox, presence
@@ -51,7 +52,7 @@ class Reachability:
     def of(self, session: Session, arrived: Mapping[bytes, int]) -> dict[bytes, dict[str, Any]]:
         """`arrived`: {recipient: its new pending events} → {recipient: {mode, last_seen_at, …}}.
 
-        `mode`: stream, poll or away; `pending`, with `capped`. After the events are written.
+        `mode`: stream, callback, poll or away; `pending`, with `capped`. After the events are written.
         """
         now = self._clock()
         if len(self._known) > _KEPT:
@@ -86,16 +87,21 @@ def reach_many(session: Session, recipient_ids: Sequence[bytes]) -> dict[bytes, 
 
 def _told(row: Any, now: datetime) -> dict[str, Any]:
     told: dict[str, Any] = {
-        "mode": _mode(now, row.stream_seen_at, row.last_seen_at),
+        "mode": _mode(now, row.stream_seen_at, row.last_seen_at, called=bool(row.called)),
         "last_seen_at": instant(row.last_seen_at),
         "pending": min(row.pending, COUNTED),
     }
     return told | {"capped": True} if row.pending > COUNTED else told
 
 
-def _mode(now: datetime, stream_seen_at: datetime | None, last_seen_at: datetime | None) -> str:
+def _mode(
+    now: datetime, stream_seen_at: datetime | None, last_seen_at: datetime | None, *, called: bool
+) -> str:
+    """The fastest of the ways in which it learns that something is there."""
     if stream_seen_at is not None and now - stream_seen_at < STREAM_ALIVE:
         return "stream"
+    if called:
+        return "callback"
     return "poll" if last_seen_at is not None and now - last_seen_at < POLLS else "away"
 
 
@@ -128,6 +134,13 @@ _LOOK = Statement(
         .where(open_stream.c.recipient_id == bindparam("recipient"))
         .scalar_subquery()
         .label("stream_seen_at"),
+        exists()
+        .where(
+            callback.c.agent_id == bindparam("recipient"),
+            callback.c.status == "active",
+            callback.c.circuit != "open",
+        )
+        .label("called"),
         select(func.count()).select_from(_PENDING).scalar_subquery().label("pending"),
     )
 )

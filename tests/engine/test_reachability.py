@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from restante.inbox.reachability import Reachability
-from tests.factories import Mailbox
+from restante.egress.refusal import Cause
+from restante.inbox.reachability import Reachability, reach
+from restante.webhooks.states import Step
+from tests.engine.hooks import VERBS, Hooks
+from tests.factories import Mailbox, make_tenant
+from tests.support.databases import TestDatabase
 
 
 def pending(known: Reachability, mail: Mailbox, new: int = 1) -> int:
@@ -33,3 +37,26 @@ def test_who_is_published_to_often_is_looked_at_a_few_times_a_second(mail: Mailb
     assert pending(known, mail, 3) == 8
     now = 1.5
     assert pending(known, mail, 3) == 4
+
+
+def test_an_active_callback_reaches_who_does_not_ask_until_its_receiver_fails(
+    database: TestDatabase,
+) -> None:
+    hooks, mail = Hooks(database), make_tenant(database).agent(verbs=VERBS)
+
+    def mode() -> str:
+        told: str = mail.run(lambda session: reach(session, mail.id))["mode"]
+        return told
+
+    assert mode() == "away"
+    one = hooks.active(mail)
+    assert mode() == "callback"
+    hooks.receiver.failing = Cause.CONNECT
+    mail.publish()
+    hooks.pass_once()
+    assert mode() == "away"
+    hooks.decide(one, Step.SUSPEND)
+    hooks.decide(one, Step.RESUME)
+    assert mode() == "callback"
+    hooks.decide(one, Step.SUSPEND)
+    assert mode() == "away"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -20,12 +21,12 @@ HANG, WELL = 3, 6
 EVENTS = 4
 
 
+@dataclass
 class Hanging(Receiver):
     """Some of its hosts answer nothing until they may."""
 
-    def __post_init__(self) -> None:
-        self.may_answer = threading.Event()
-        self.hanging: set[str] = set()
+    may_answer: threading.Event = field(default_factory=threading.Event)
+    hanging: set[str] = field(default_factory=set)
 
     def __call__(self, address: Any, target: Any, deadline: Any) -> Any:
         if target.host.startswith("hangs"):
