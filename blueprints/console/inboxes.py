@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
+from blueprints.console.agent import granted
+from blueprints.console.agent_shell import agent_page
 from blueprints.console.pages import see
-from blueprints.console.scope_words import words_of
+from blueprints.console.scope_cells import cell_of
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.agent_settings import pause_agent
-from restante.identity.grant_replacement import read_grants
-from restante.identity.machine_credentials import list_credentials
+from restante.identity.grant_list import EVERY
 from restante.identity.machine_list import MachineStatus
 from restante.identity.machine_status import set_status
 from restante.identity.principal import PrincipalKind
-from restante.identity.roles import Right, may
-from restante.identity.scopes import parse_scope
+from restante.identity.projects import projects_of
+from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
 from restante.inbox.inbox_list import MOST, list_events, list_inboxes, read_inbox
 from restante.inbox.lifecycle import Status
@@ -27,7 +28,8 @@ blueprint = Blueprint("console_inboxes", __name__)
 INBOXES = 25
 EVENTS = 25
 HELD = 10
-CREDENTIALS = 20
+GRANTS = 12
+"""Projects beside the inbox; the rest is in its tab."""
 AGENT = PrincipalKind.AGENT
 STATES = (
     *(Status.SCHEDULED, Status.PENDING, Status.CLAIMED, Status.QUARANTINED),
@@ -73,7 +75,7 @@ def listed(session: Session, who: SignedIn) -> Response:
 @blueprint.get("/inboxes/<agent_id>")
 @with_session(Right.EVENTS_READ)
 def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
-    """One agent's inbox by state, what is in flight, what it may do and how it proves who it is."""
+    """One agent's inbox by state, what is in flight and what it may do."""
     admin, wanted = administrator(who), request.args.get("state", "")
     line = read_inbox(session, admin, agent_id)
     state = next((one for one in Status if one == wanted), None)
@@ -84,14 +86,15 @@ def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
     except PageTokenInvalid:
         raise NotFound from None
     held, more_held = list_events(session, admin, line.agent, Status.CLAIMED, limit=HELD)
-    scopes = [parse_scope(text) for text in read_grants(session, admin, agent_id)]
-    credentials = list_credentials(session, admin, AGENT, agent_id, limit=CREDENTIALS)
-    return shell(
+    one = granted(session, line.agent)
+    slugs = [EVERY, *sorted(projects_of(session, admin.tenant_id))]
+    cells = [cell_of(one, slug) for slug in slugs]
+    return agent_page(
         "inbox.html",
         session,
         who,
-        here="inboxes",
-        line=line,
+        line,
+        tab="inbox",
         state=state,
         states=STATES,
         rows=rows,
@@ -99,12 +102,8 @@ def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
         first="page" not in request.args,
         held=held,
         more_held=more_held is not None,
-        grants=[words_of(scope) for scope in scopes if scope is not None],
-        credentials=credentials.credentials,
-        more_credentials=credentials.next_page_token is not None,
-        most=MOST,
-        polls=POLLS,
-        may_change=may(who.operator.role, Right.AGENTS_WRITE),
+        cells=[cell for cell in cells if cell.granted][:GRANTS],
+        number=len(one.grants),
     )
 
 
