@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from restante.storage.ids import Prefix, decode_id
+from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.tables.identity import principal
 from restante.storage.tables.operators import operator
 
 
-def called(session: Session, tenant_id: bytes, ids: Iterable[str | None]) -> dict[str, str]:
+def called(session: Session, tenant_id: bytes | None, ids: Iterable[str | None]) -> dict[str, str]:
     """{public id: name} of those of the tenant; whoever is not of it is not in there."""
     wanted = {text for text in ids if text}
     connection = session.connection()
@@ -53,3 +53,25 @@ def agent_called(session: Session, tenant_id: bytes, name: str) -> bytes | None:
     # utf8mb4_bin compares without spaces at the end
     found = [row.principal_id for row in rows if row.name == name and row.kind == "agent"]
     return found[0] if found else None
+
+
+def id_called(session: Session, tenant_id: bytes, name: str) -> str | None:
+    """The public id of the tenant's operator of that e-mail, else of its agent or service of that name."""
+    connection = session.connection()
+    found = connection.execute(
+        select(operator.c.operator_id).where(
+            operator.c.tenant_id == tenant_id, operator.c.email == name.lower()
+        )
+    ).scalar()
+    if found is not None:
+        return encode_id(Prefix.OPERATOR, found)
+    rows = connection.execute(
+        select(principal.c.principal_id, principal.c.name, principal.c.kind)
+        .where(principal.c.tenant_id == tenant_id, principal.c.name == name)
+        .order_by(principal.c.kind)
+    )
+    for row in rows:
+        if row.name == name:  # utf8mb4_bin compares without spaces at the end
+            prefix = Prefix.AGENT if row.kind == "agent" else Prefix.SERVICE
+            return encode_id(prefix, row.principal_id)
+    return None
