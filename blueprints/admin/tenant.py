@@ -13,6 +13,7 @@ from blueprints.fields import Answer, Body, integral
 from restante.identity.browser_origins import MOST_ORIGINS
 from restante.identity.roles import Right
 from restante.identity.tenant_settings import MOST_PENDING, change_settings, read_settings
+from restante.inbox.redaction import MOST_RULES, RULE_LENGTH
 from restante.storage.transaction import Session
 
 TAG = "Administration"
@@ -25,6 +26,7 @@ _Origin = Annotated[
         "http only for this machine itself.",
     ),
 ]
+_Rule = Annotated[str, Field(max_length=RULE_LENGTH, description="A JSON Pointer.")]
 _Pending = Annotated[int, Field(ge=1, le=MOST_PENDING), BeforeValidator(integral)]
 
 
@@ -34,6 +36,7 @@ class TenantChange(Body):
     require_signatures: bool | None = None
     allowed_origins: Annotated[list[_Origin], Field(max_length=MOST_ORIGINS)] | None = None
     max_pending: _Pending | None = None
+    redacted_paths: Annotated[list[_Rule], Field(max_length=MOST_RULES)] | None = None
 
 
 class Tenant(Answer):
@@ -48,6 +51,9 @@ class Tenant(Answer):
     max_pending: int | None = Field(
         description="Unsettled events in all of its inboxes; beyond it publishing is 429. null: no limit."
     )
+    redacted_paths: list[str] = Field(
+        description="What operators of the console are not shown of payloads, administrators excepted."
+    )
 
 
 TENANT: dict[str, Any] = {
@@ -56,6 +62,7 @@ TENANT: dict[str, Any] = {
     "require_signatures": True,
     "allowed_origins": ["https://app.example.com"],
     "max_pending": None,
+    "redacted_paths": ["/customer/iban", "/lines/*/price"],
 }
 
 
@@ -81,12 +88,14 @@ def read_tenant(session: Session, call: Call) -> Reply:
     description="Every server goes by them within a second. `require_signatures` is about the agents' unsafe "
     "methods. `allowed_origins` are the pages that browsers let read answers of `/api/v1` (but not of "
     f"`/api/v1/admin`) to this tenant's tokens: at most {MOST_ORIGINS}, compared exactly, no `*`. "
-    "`max_pending` is a limit of all inboxes together.",
+    "`max_pending` is a limit of all inboxes together. `redacted_paths` are JSON Pointers, `*` for every "
+    "member or element; the API's answers are not redacted.",
     body=TenantChange,
     examples={
         "pages": {"allowed_origins": ["https://app.example.com", "http://localhost:3000"]},
         "a limit": {"max_pending": 500000, "require_signatures": True},
         "no limit": {"max_pending": None},
+        "redaction": {"redacted_paths": ["/customer/iban", "/lines/*/price"]},
     },
     answer=Tenant,
     answer_examples={"changed": TENANT},

@@ -16,6 +16,7 @@ from restante import __version__
 from restante.audit.listing import list_entries
 from restante.coordination.upkeep import database_report, upkeep
 from restante.errors import NotFound, PageTokenInvalid, ValidationFailed
+from restante.identity.called import called
 from restante.identity.roles import Right
 from restante.identity.server_keys import ServerKey, live_keys
 from restante.identity.sessions import SignedIn
@@ -86,6 +87,9 @@ def audit(session: Session, who: SignedIn) -> Response:
         who,
         here="platform",
         page=page,
+        names=called(
+            session, None, [name for one in page.entries for name in (one.actor_id, one.target)]
+        ),
         first="page" not in request.args,
     )
 

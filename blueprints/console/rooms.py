@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.laid_out import MOST, laid_out
+from blueprints.console.laid_out import MOST, laid_out, lines
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.coordination.room_list import list_heads, list_rooms, read_contents, read_room
@@ -13,6 +13,7 @@ from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
+from restante.identity.tenant_settings import redacted_for
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
@@ -63,7 +64,7 @@ def _room(session: Session, who: SignedIn, room_id: str, *, told: bool) -> Respo
     line = read_room(session, admin, decode_id(Prefix.ROOM, room_id))
     before = _number(request.values.get("before", ""))
     heads = list_heads(session, admin, line.room, before=before, limit=POSTS + 1)
-    shown, contents = heads[:POSTS], {}
+    shown, contents, rules = heads[:POSTS], {}, redacted_for(session, admin)
     if told:
         contents = read_contents(session, admin, line.room, before=before, limit=POSTS)
     members = [
@@ -79,7 +80,11 @@ def _room(session: Session, who: SignedIn, room_id: str, *, told: bool) -> Respo
         here="rooms",
         line=line,
         posts=shown,
-        contents={n: laid_out(text, most=MOST_OF_POST) for n, text in contents.items()},
+        contents={
+            n: lines(laid_out(text, None)[:MOST_OF_POST], rules=rules)
+            for n, text in contents.items()
+        },
+        rules=rules,
         most=MOST_OF_POST,
         told=told,
         before=before,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Any
 
 from restante.inbox.inspection import Inspected
 from restante.inbox.lifecycle import Status
@@ -34,7 +35,10 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """`at` is None for the present; `gap`: since the entry before. `quoted`: the text of others."""
+    """`at` is None for the present; `gap`: since the entry before. `quoted`: the text of others.
+
+    `each`: where several like it follow one another and are told as one, all of them.
+    """
 
     icon: str
     title: str
@@ -44,6 +48,14 @@ class Entry:
     who: str | None = None
     quoted: str | None = None
     link: str | None = None
+    each: tuple[Entry, ...] = ()
+
+    @property
+    def generations(self) -> str:
+        """The first one's, and the last one's of several."""
+        first = self.generation
+        last = self.each[-1].generation if self.each else first
+        return f"{first}\N{EN DASH}{last}" if last != first else str(first or "")
 
 
 def story(event: Inspected, now: datetime) -> list[Entry]:
@@ -52,7 +64,36 @@ def story(event: Inspected, now: datetime) -> list[Entry]:
     if waits := _present(event):
         told.append(Entry(icon="now", title=waits, at=None))
     gaps = [None, *((b.at or now) - (a.at or now) for a, b in pairwise(told))]
-    return [replace(entry, gap=gap) for entry, gap in zip(told, gaps, strict=True)]
+    timed = [replace(entry, gap=gap) for entry, gap in zip(told, gaps, strict=True)]
+    folded = [_folded(list(alike)) for _, alike in groupby(timed, key=_likeness)]
+    return _with_last_error(folded, event.last_error)
+
+
+def _with_last_error(told: list[Entry], error: Mapping[str, Any] | None) -> list[Entry]:
+    """The message of the last failure is kept: it stands with the last that failed like that."""
+    for place in range(len(told) - 1, -1, -1):
+        if error is not None and told[place].title.lower().endswith(
+            f"attempt failed: {error['code']}".lower()
+        ):
+            told[place] = replace(told[place], quoted=error["message"])
+            break
+    return told
+
+
+def _likeness(entry: Entry) -> object:
+    """Failures that say the same are told as one; anything else is like nothing else."""
+    if entry.icon not in ("failed", "lease"):
+        return id(entry)
+    return entry.title, entry.quoted
+
+
+def _folded(alike: list[Entry]) -> Entry:
+    first, several = alike[0], len(alike)
+    if several == 1:
+        return first
+    title = f"{several} times: {first.title[0].lower()}{first.title[1:]}"
+    who = first.who if len({entry.who for entry in alike}) == 1 else None
+    return replace(first, title=title, who=who, each=tuple(alike))
 
 
 def corrected_by(event: Inspected) -> str | None:
@@ -81,6 +122,10 @@ def _entries(event: Inspected) -> Iterator[Entry]:
         reason = one["reason"]
         if one["kind"] == "quarantined" and reason in REASONS:
             title, reason = f"{title}: {REASONS[reason]}", None
+        if one["kind"] == "released" and reason:
+            icon, title, reason = "failed", f"Attempt failed: {reason}", None
+        elif one["kind"] == "released":
+            icon = "back"
         corrected = _CORRECTED.match(reason or "")
         yield Entry(
             icon=icon,

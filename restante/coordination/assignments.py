@@ -151,16 +151,21 @@ def cancel(session: Session, who: Principal, assignment_id: bytes | None, reason
     row = find_assignment(session, who, assignment_id)
     if not who.has(TenantScope.EVENTS_CANCEL) and not _may_end(who, row):
         raise NotFound
+    return call_off(session, row, by=who.public_id, reason=reason)
+
+
+def call_off(session: Session, row: Any, *, by: str, reason: str) -> bool:
+    """Call an assignment off for one who may → as `cancel`. Raises EventFinal."""
     if row.state not in (State.ASSIGNED, State.UNROUTABLE):
         raise EventFinal(event_status=row.state)
     over = True
     if row.state == State.ASSIGNED:
-        asked = events.withdraw(session, row.event_id, by=who.public_id, reason=reason)
+        asked = events.withdraw(session, row.event_id, by=by, reason=reason)
         over = asked != events.CANCEL_REQUESTED
     elif row.event_id is not None:
         # its last event lies in quarantine, or was redriven from there
         with suppress(EventFinal):
-            events.withdraw(session, row.event_id, by=who.public_id, reason=reason)
+            events.withdraw(session, row.event_id, by=by, reason=reason)
     values: dict[str, Any] = {"reason": reason}
     if over:
         values |= ended(session, State.CANCELLED)

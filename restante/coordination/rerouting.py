@@ -104,7 +104,7 @@ def _quarantined(session: Session, row: Any) -> None:
     failed = row.failed + 1
     _set(session, row, failed=failed)
     if failed >= row.max_candidates:
-        reason = f"{failed} candidates failed, as many as may try"
+        reason = f"{failed} candidate{'s' if failed != 1 else ''} failed, as many as may try"
         keep_decision(session, row.assignment_id, (), None, reason)
         _end(session, row, State.UNROUTABLE, reason=reason)
         return

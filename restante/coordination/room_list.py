@@ -18,6 +18,8 @@ from restante.errors import NotFound
 from restante.identity.administrators import Administrator
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
+from restante.identity.tenant_settings import redacted_for
+from restante.inbox.redaction import redact
 from restante.storage import page_token
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.rooms import room, room_member, room_post
@@ -94,10 +96,13 @@ def list_heads(
 def read_contents(
     session: Session, administrator: Administrator, found: Room, *, before: int | None, limit: int
 ) -> dict[int, bytes]:
-    """What the same posts say, by number, as JSON was received; and an entry of the audit."""
+    """What the same posts say, by number, as JSON was received but for what is redacted; it is audited."""
     administrator.require(Right.EVENTS_READ)
     asked = _of(select(room_post.c.number, room_post.c.content), found, before, limit)
-    told = {row.number: row.content for row in session.connection().execute(asked)}
+    rules = redacted_for(session, administrator)
+    told = {
+        row.number: _redacted(row.content, rules) for row in session.connection().execute(asked)
+    }
     if told:
         reason = f"posts {min(told)} to {max(told)}"
         target = encode_id(Prefix.ROOM, found.id)
@@ -105,6 +110,17 @@ def read_contents(
         entry = Entry(administrator.tenant_id, by, Action.PAYLOAD_READ, target, reason=reason)
         record(session, entry)
     return told
+
+
+def _redacted(content: bytes, rules: Sequence[str]) -> bytes:
+    if not rules:
+        return content
+    shown = redact(_BEGINS + content + b"}", rules)
+    return shown.removeprefix(_BEGINS).removesuffix(b"}") if shown.startswith(_BEGINS) else shown
+
+
+_BEGINS = b'{"content":'
+"""Of the payload of a post, of which its content is a part (posts.py)."""
 
 
 def _of(asked: Any, found: Room, before: int | None, limit: int) -> Any:

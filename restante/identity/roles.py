@@ -26,6 +26,7 @@ class Right(StrEnum):
 
     AGENTS_READ = "agents.read"
     EVENTS_READ = "events.read"
+    PAYLOADS_WHOLE = "payloads.whole"
     QUARANTINE_READ = "quarantine.read"
     EVENTS_REDRIVE = "events.redrive"
     EVENTS_DISCARD = "events.discard"
@@ -78,6 +79,7 @@ RULES: Mapping[Right, Rule] = {
     Right.EVENTS_READ: Rule(
         "see inboxes and events, payloads too", _ALL_OF_TENANT, scope=TenantScope.EVENTS_READ
     ),
+    Right.PAYLOADS_WHOLE: Rule("see of payloads what the tenant has redacted", _ADMIN),
     Right.QUARANTINE_READ: Rule(
         "see quarantined events, payloads too", _ALL_OF_TENANT, scope=TenantScope.QUARANTINE_READ
     ),

@@ -16,10 +16,12 @@ from restante.audit.entries import Entry
 from restante.errors import NotFound
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
+from restante.identity.tenant_settings import redacted_for
 from restante.inbox import failures, history, locate
 from restante.inbox.browse import status_gate
 from restante.inbox.lifecycle import STATUS_OF, Status
 from restante.inbox.receipt_list import of_correlation
+from restante.inbox.redaction import redact
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 
@@ -34,6 +36,7 @@ class Brief:
     status: Status
     type: str
     created_at: datetime
+    causation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class Inspected(Brief):
     cancel_requested: bool
     archived: bool
     payload_bytes: int | None
+    result_bytes: int | None
     last_error: Mapping[str, Any] | None
     failure_signature: str | None
     superseded_by: str | None
@@ -79,6 +83,7 @@ def inspect(session: Session, administrator: Administrator, event_id: bytes | No
         status=brief.status,
         type=brief.type,
         created_at=brief.created_at,
+        causation_id=brief.causation_id,
         envelope=orjson.loads(row.envelope),
         attempts=getattr(row, "attempts", 0),
         max_attempts=row.max_attempts,
@@ -94,10 +99,40 @@ def inspect(session: Session, administrator: Administrator, event_id: bytes | No
         cancel_requested=bool(getattr(row, "cancel_requested", False)),
         archived=found.table == "archived_event",
         payload_bytes=None if row.payload is None else len(row.payload),
+        result_bytes=None if (result := getattr(row, "result", None)) is None else len(result),
         last_error=failed.error,
         failure_signature=failed.signature,
         superseded_by=failed.superseded_by,
         timeline=history.timeline(session, found.event_id),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an event says and what came of it, as JSON was received but for what is redacted.
+
+    `payload` None: it is dropped, since the event is completed. `rules`: what the reader is not shown.
+    """
+
+    payload: bytes | None
+    result: bytes | None
+    rules: tuple[str, ...] = ()
+
+
+def read_content(session: Session, administrator: Administrator, event_id: bytes | None) -> Content:
+    """What the administrator may see of it, and an entry of the audit; no entry where there is nothing.
+
+    Of a result nothing is told where anything is redacted: the rules are about payloads. Raises
+    NotFound and what `Administrator.require` does.
+    """
+    administrator.require(Right.EVENTS_READ)
+    found = locate.of_tenant(session, administrator.tenant_id, event_id)
+    rules = redacted_for(session, administrator)
+    payload: bytes | None = found.row.payload
+    result: bytes | None = getattr(found.row, "result", None)
+    _note_reading(session, administrator, found, payload or result)
+    return Content(
+        None if payload is None else redact(payload, rules), None if rules else result, rules
     )
 
 
@@ -106,16 +141,25 @@ def read_payload(
 ) -> bytes | None:
     """The payload as it was received, and an entry of the audit; None: it is dropped, and no entry.
 
-    Raises NotFound and what `Administrator.require` does.
+    Raises NotFound, RightMissing where something of it is kept from him, and what
+    `Administrator.require` does.
     """
     administrator.require(Right.EVENTS_READ)
     found = locate.of_tenant(session, administrator.tenant_id, event_id)
+    if redacted_for(session, administrator):
+        administrator.require(Right.PAYLOADS_WHOLE)
     payload: bytes | None = found.row.payload
-    if payload is not None:
+    _note_reading(session, administrator, found, payload)
+    return payload
+
+
+def _note_reading(
+    session: Session, administrator: Administrator, found: locate.Located, read: bytes | None
+) -> None:
+    if read is not None:
         target = encode_id(Prefix.EVENT, found.event_id)
         entry = Entry(administrator.tenant_id, administrator.by, Action.PAYLOAD_READ, target=target)
         record(session, entry)
-    return payload
 
 
 def thread(
@@ -144,4 +188,5 @@ def _brief(found: locate.Located, now: datetime) -> Brief:
         status=STATUS_OF[status_gate(found.row, found.gate, now)],
         type=envelope["type"],
         created_at=datetime.fromisoformat(envelope["created_at"].removesuffix("Z")),
+        causation_id=envelope["causation_id"],
     )

@@ -116,6 +116,21 @@ def count_quarantined(session: Session, administrator: Administrator) -> int:
     return counted
 
 
+def count_of_cause(session: Session, administrator: Administrator, failure_signature: str) -> int:
+    """How many of a kind lie there; COUNTED + 1: more than COUNTED."""
+    administrator.require(Right.QUARANTINE_READ)
+    some = (
+        select(literal(1).label("one"))
+        .where(
+            _lies(administrator.tenant_id), event_failure.c.failure_signature == failure_signature
+        )
+        .limit(COUNTED + 1)
+        .subquery()
+    )
+    counted: int = session.connection().execute(select(func.count()).select_from(some)).scalar_one()
+    return counted
+
+
 def list_quarantined(
     session: Session,
     administrator: Administrator,

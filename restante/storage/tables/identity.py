@@ -15,6 +15,8 @@ tenant = Table(
     Column("allowed_origins", Text, nullable=True),
     Column("max_pending", Integer, nullable=True),
     Column("created_at", Instant, nullable=False),
+    # JSON: what operators are not shown of payloads (redaction.py)
+    Column("redacted_paths", Text, nullable=True),
     **TABLE_OPTIONS,
 )
 
