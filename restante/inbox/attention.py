@@ -16,6 +16,7 @@ from restante.identity.administrators import Administrator
 from restante.identity.machine_list import MachineStatus, find_machine
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
+from restante.inbox.escalation_list import Escalation, list_unread
 from restante.inbox.inbox_list import InboxLine, line_of
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
@@ -27,6 +28,7 @@ from restante.storage.tables.inboxes import inbox
 
 INBOXES = 20
 CAUSES = 3
+UNREAD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Attention:
     """`inboxes`: the deepest, with something that is not done; `all_seen`: there are no others.
 
     `away`: those of them with pending mail whose agent has not been there lately; `paused`, `disabled`:
-    with mail.
+    with mail. `unread`: of the newest events that the operators were told of, those that still wait.
     """
 
     causes: Sequence[Group]
@@ -44,6 +46,7 @@ class Attention:
     away: Sequence[InboxLine]
     paused: Sequence[InboxLine]
     disabled: Sequence[InboxLine]
+    unread: Sequence[Escalation]
 
     def total(self, status: Status) -> int:
         """Events of that state in the inboxes looked at."""
@@ -75,6 +78,7 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         if any(line.counts.values()):
             lines.append(line)
     lines.sort(key=lambda line: -line.counts[Status.PENDING])
+    told, _ = list_unread(session, administrator, limit=UNREAD)
     waiting = [line for line in lines if line.counts[Status.PENDING]]
     active = [one for one in waiting if one.agent.status is MachineStatus.ACTIVE]
     return Attention(
@@ -84,6 +88,7 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         all_seen=len(ids) <= INBOXES,
         away=[one for one in active if not one.agent.paused and _is_away(one, now)],
         paused=[one for one in active if one.agent.paused],
+        unread=[one for one in told if one.status is Status.PENDING],
         disabled=[one for one in waiting if one.agent.status is not MachineStatus.ACTIVE],
     )
 
