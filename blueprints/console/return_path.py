@@ -14,7 +14,7 @@ from blueprints.access import stated_by
 from blueprints.console import cookies
 
 SIGN_IN = "/sign-in"
-HOME = "/account"
+HOME = "/overview"
 FIELD = "next"
 LIFE = timedelta(minutes=15)
 """How long it is remembered: as long as a link to sign in is good."""

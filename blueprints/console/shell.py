@@ -10,12 +10,17 @@ from flask import Response, request
 from blueprints.console import cookies
 from blueprints.console.pages import page
 from blueprints.console.sessions import origin_of
+from restante.coordination.assignment_list import COUNTED as UNROUTABLE
+from restante.coordination.assignment_list import count_unroutable
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
+from restante.inbox.fire import fire
 from restante.inbox.triage.listing import COUNTED, count_quarantined
 from restante.storage.clock import database_now
 from restante.storage.transaction import Session
+from restante.webhooks.reviewing import COUNTED as TO_APPROVE
+from restante.webhooks.reviewing import count_waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +32,37 @@ class Place:
     path: str
     icon: str
     right: Right
+    key: str = ""
+    """What goes there after `g`."""
+    group: str = ""
+    """Under which heading of the rail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What stands beside an entry of the rail: so many that someone must act on, of `what`."""
+
+    count: int
+    most: int
+    what: str
 
 
 PLACES = (
-    Place("overview", "Overview", "/overview", "overview", Right.EVENTS_READ),
-    Place("inboxes", "Inboxes", "/inboxes", "inboxes", Right.EVENTS_READ),
-    Place("quarantine", "Quarantine", "/quarantine", "quarantine", Right.QUARANTINE_READ),
+    Place("overview", "Overview", "/overview", "overview", Right.EVENTS_READ, key="o"),
+    Place("inboxes", "Inboxes", "/inboxes", "inboxes", Right.EVENTS_READ, key="i"),
+    Place("events", "Events", "/events", "events", Right.EVENTS_READ, key="e"),
+    Place("quarantine", "Quarantine", "/quarantine", "quarantine", Right.QUARANTINE_READ, key="q"),
+    Place("callbacks", "Callbacks", "/callbacks", "callbacks", Right.CALLBACKS_READ, key="c"),
+    Place("scopes", "Scopes", "/scopes", "scopes", Right.AGENTS_READ, key="s"),
+    Place("assignments", "Assignments", "/assignments", "assignments", Right.EVENTS_READ, key="a"),
+    Place("rooms", "Rooms", "/rooms", "rooms", Right.EVENTS_READ, key="r"),
     Place("device", "Device login", "/device", "device", Right.DEVICES_APPROVE),
+    Place("projects", "Projects", "/projects", "projects", Right.AGENTS_READ, group="Tenant"),
+    Place("services", "Services", "/services", "services", Right.AGENTS_READ, group="Tenant"),
+    Place("members", "Members", "/members", "members", Right.OPERATORS_READ, group="Tenant"),
+    Place("settings", "Settings", "/settings", "settings", Right.SETTINGS_WRITE, group="Tenant"),
+    Place("audit", "Audit", "/audit", "audit", Right.AUDIT_READ, group="Tenant"),
+    Place("platform", "Platform", "/platform", "platform", Right.TENANTS_READ, group="This server"),
 )
 
 
@@ -47,7 +76,6 @@ def shell(
     **shown: Any,
 ) -> Response:
     """The answer with a page in its shell; `here`: which entry of the rail it belongs to."""
-    held = count_quarantined(session, administrator(who))
     return page(
         template,
         status,
@@ -55,12 +83,37 @@ def shell(
         cookie=cookies.read(request, cookies.SESSION),
         here=here,
         places=[place for place in PLACES if may(who.operator.role, place.right)],
-        waiting=min(held, COUNTED),
-        waiting_capped=held > COUNTED,
+        **_to_act_on(session, who),
+        asked_anew=request.method == "GET",
         now=database_now(session),
         address=request.full_path.removesuffix("?") if request.method == "GET" else request.path,
         **shown,
     )
+
+
+def _to_act_on(session: Session, who: SignedIn) -> dict[str, Any]:
+    """What somebody of the tenant should see to; who is the platform's sees to nothing in it."""
+    if not may(who.operator.role, Right.EVENTS_READ):
+        return {
+            "numbers": {},
+            "waiting": 0,
+            "waiting_capped": False,
+            "fire": None,
+            "may_search": False,
+        }
+    admin = administrator(who)
+    held = count_quarantined(session, admin)
+    return {
+        "numbers": {
+            "quarantine": Number(held, COUNTED, "events"),
+            "callbacks": Number(count_waiting(session, admin), TO_APPROVE, "to approve"),
+            "assignments": Number(count_unroutable(session, admin), UNROUTABLE, "that nobody has"),
+        },
+        "waiting": min(held, COUNTED),
+        "waiting_capped": held > COUNTED,
+        "fire": fire(session, admin),
+        "may_search": True,
+    }
 
 
 def administrator(who: SignedIn) -> Administrator:

@@ -145,7 +145,7 @@ def test_in_and_out_and_proved_anew(
     expect(page.get_by_role("link", name="Sign out there too")).to_be_visible()
     page.go_back()
     page.goto(f"{served.url}/account")
-    page.wait_for_url(f"{served.url}/sign-in")
+    page.wait_for_url(f"{served.url}/sign-in?next=/account")
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_a_stranger_is_told_who_he_was_taken_for(
     page.get_by_role("button", name="Use another account").click()
     page.wait_for_url(lambda url: not url.startswith(served.url))
     at.sign_in(page, "ops")
-    page.wait_for_url(re.compile(f"^{served.url}/(account|device)$"))
+    page.wait_for_url(re.compile(f"^{served.url}/(overview|device)$"))

@@ -158,4 +158,4 @@ def test_one_goes_on_to_pages_of_this_console_alone(
     visitor.sign_in()
     visitor.get("/sign-in/again", query_string={"next": wanted})
     url = visitor.onward(visitor.post("/sign-in/again/oidc", next=wanted))
-    assert visitor.come_back(provider.approve(url)).headers["Location"] == "/account"
+    assert visitor.come_back(provider.approve(url)).headers["Location"] == "/overview"

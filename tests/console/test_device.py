@@ -232,7 +232,9 @@ def test_who_is_signed_out_signs_in_first_and_comes_back(world: World, dock: Cal
     browser.get(begun.headers["Location"])
     assert browser.page.one("input", name="user_code").attributes["value"] == waiting.user_code
     again = signed_in(world, email="b@example.com")
-    assert again.answer.headers["Location"] == "/account", "it was remembered in that browser alone"
+    assert again.answer.headers["Location"] == "/overview", (
+        "it was remembered in that browser alone"
+    )
 
 
 def test_an_operator_of_the_platform_has_no_devices(world: World, dock: Caller) -> None:

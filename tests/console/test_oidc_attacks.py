@@ -153,7 +153,7 @@ def test_one_goes_on_to_pages_of_this_console_alone(visitor: Visitor, wanted: st
     visitor.get("/sign-in", query_string={"next": wanted})
     url = visitor.onward(visitor.post("/sign-in/oidc"))
     back = visitor.come_back(visitor.provider.approve(url))
-    assert back.headers["Location"] == "/account"
+    assert back.headers["Location"] == "/overview"
 
 
 def test_guessing_from_one_address_ends_after_twenty(visitor: Visitor, world: World) -> None:

@@ -48,7 +48,7 @@ def test_a_link_lets_in_once_and_only_by_its_button(world: World, link: str) -> 
     )
     assert foreign.status_code == 403
     begun = client.post(link, base_url=base, data=token_of(confirm.text))
-    assert (begun.status_code, begun.headers["Location"]) == (303, "/account")
+    assert (begun.status_code, begun.headers["Location"]) == (303, "/overview")
     cookie = next(c for c in begun.headers.getlist("Set-Cookie") if "session" in c)
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
@@ -58,7 +58,7 @@ def test_a_link_lets_in_once_and_only_by_its_button(world: World, link: str) -> 
     out = client.post("/sign-out", base_url=base, data=token_of(account.text))
     assert out.headers["Location"] == "/signed-out"
     assert client.get("/signed-out", base_url=base).status_code == 200
-    assert client.get("/account", base_url=base).headers["Location"] == "/sign-in"
+    assert client.get("/account", base_url=base).headers["Location"] == "/sign-in?next=/account"
 
 
 def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_for_a_program(

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from werkzeug.routing import Rule
 
 from blueprints.access import Access, stated_by
+from restante.audit.listing import list_entries
 from restante.identity.roles import Role, may
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.operators import operator_session
@@ -32,6 +33,9 @@ ABSENT = {
     "assignment_id": unknown_id("asg"),
     "callback_id": unknown_id("cb"),
     "service_id": unknown_id("svc"),
+    "credential_id": unknown_id("key"),
+    "operator_id": unknown_id("opr"),
+    "entry_id": unknown_id("aud"),
     "slug": "none",
 }
 
@@ -60,7 +64,7 @@ def address(rule: Rule, ids: dict[str, str]) -> str:
 @pytest.fixture
 def theirs(world: World) -> dict[str, str]:
     """What a tenant has that is another's, by the names that routes give it."""
-    world.tenant("rival", "main")
+    world.tenant("rival", "main", "rivals-alone")
     home = settle_in(world, "rival", "rita")
     groups = home.boss.get("admin/quarantine").json["groups"]
     who = operator_of(world, "rival", email="r@example.com")
@@ -77,8 +81,17 @@ def theirs(world: World) -> dict[str, str]:
         "assignment_id": home.ids.assignment_id,
         "callback_id": home.ids.callback_id,
         "service_id": home.ids.service_id,
-        "slug": home.ids.slug,
+        "credential_id": home.ids.service_credential,
+        "operator_id": who.public_id,
+        "entry_id": entry_of(world, "rival"),
+        "slug": "rivals-alone",
     }
+
+
+def entry_of(world: World, tenant: str) -> str:
+    """An entry of its audit."""
+    page = world.house.database.run(lambda s: list_entries(s, world.tenants[tenant], limit=1))
+    return page.entries[0].entry_id
 
 
 def test_every_page_names_what_there_is_an_example_of(world: World) -> None:

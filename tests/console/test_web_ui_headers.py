@@ -172,7 +172,7 @@ def test_wu_036_what_a_caller_says_of_proxies_is_nothing(world: World) -> None:
     browser.client.environ_base.update(
         {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in said.items()}
     )
-    assert browser.signs_in(who).headers["Location"] == "/account"
+    assert browser.signs_in(who).headers["Location"] == "/overview"
     assert "evil" not in browser.get("/device").text
     browser.send("/device", user_code="BCDFG")
     assert {entry.address for entry in audited(world)[-2:]} == {"192.0.2.9"}

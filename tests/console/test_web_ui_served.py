@@ -76,7 +76,7 @@ def test_an_operator_signs_in_and_lets_a_device_in_at_a_real_server(served: Serv
         return found[1]
 
     begun, _ = ask(served, "POST", path, urlencode({"csrf": token(page)}), visitor)
-    assert (begun.status, begun.getheader("Location")) == (303, "/account")
+    assert (begun.status, begun.getheader("Location")) == (303, "/overview")
     session = next(
         header.partition(";")[0]
         for header in begun.headers.get_all("Set-Cookie", [])

@@ -143,7 +143,7 @@ def test_wu_016_idle_and_too_long_are_signed_out(world: World) -> None:
         world.pass_time(19 * 60)
         assert browser.get("/account").status_code == 200
     world.pass_time(1_900)
-    assert browser.get("/account").headers["Location"] == "/sign-in"
+    assert browser.get("/account").headers["Location"] == "/sign-in?next=/account"
     idle = signed_in(world, email="b@example.com")
     world.pass_time(30 * 60 + 1)
     assert idle.get("/account").status_code == 303
@@ -170,7 +170,7 @@ def test_wu_017_a_part_of_a_page_without_a_session_sends_the_page_away(world: Wo
 def test_wu_026_history_is_not_restored_for_who_is_signed_out(world: World) -> None:
     restoring = {"HX-History-Restore-Request": "true", "HX-Request": "true"}
     answer = Browser(world).get("/account", headers=restoring)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in?next=/account")
     page = signed_in(world).get("/account", headers=restoring)
     assert page.text.startswith("<!doctype html>")
 
@@ -190,4 +190,4 @@ def test_wu_025_nothing_is_kept_to_go_back_to(world: World) -> None:
 def test_a_cookie_that_is_none_of_ours_is_nobodys(world: World, value: str) -> None:
     browser = Browser(world)
     answer = browser.get("/account", headers={"Cookie": f"{SESSION}={value}"})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in?next=/account")
