@@ -13,10 +13,14 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from restante.audit.entries import IN_PROCESS
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Role
 from restante.inbox import retention, timers
 from restante.inbox.browse import ReadRequest, read_page
 from restante.inbox.claim import ClaimRequest, claim
 from restante.inbox.commit import commit_through
+from restante.inbox.event_list import Wanted, list_tenant_events
 from restante.inbox.orders import Ack, Order, Release
 from restante.inbox.publication import Publication
 from restante.inbox.publish import publish, write
@@ -137,7 +141,21 @@ def retentions(large: Large) -> Iterator[Guard]:
     yield Guard("archive 20", lambda s: retention.archive(s, mail.id), 20 * 12 + 50)
 
 
+def listings(large: Large) -> Iterator[Guard]:
+    """A page of all events as operators list them, and one that finds nothing of its kind."""
+    mail = large.mail
+    who = Administrator(mail.tenant.id, IN_PROCESS, role=Role.OPERATOR)
+    for case, wanted, rows in (
+        ("the newest events", Wanted(), 300),
+        ("events of a type that there is none of", Wanted(type="none"), 9_000),
+    ):
+        yield Guard(
+            case, partial(list_tenant_events, administrator=who, wanted=wanted, limit=25), rows
+        )
+
+
 GUARDS: dict[str, Guards] = {
+    "list": listings,
     "claim": claims,
     "read": reads,
     "scavenge": scavenging,

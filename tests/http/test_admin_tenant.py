@@ -38,6 +38,7 @@ def test_settings_are_read_and_changed_one_by_one(world: World, admin: Caller) -
         "require_signatures": False,
         "allowed_origins": [],
         "max_pending": None,
+        "redacted_paths": [],
     }
     assert admin.get("admin/tenant").json == plain
     origins = ["https://b.example.com", ORIGIN, "http://localhost:3000"]
@@ -46,6 +47,9 @@ def test_settings_are_read_and_changed_one_by_one(world: World, admin: Caller) -
         "allowed_origins": sorted(origins),
     }
     assert change(admin, max_pending=7).json["max_pending"] == 7
+    assert change(admin, redacted_paths=["/b", "/a/*"]).json["redacted_paths"] == ["/a/*", "/b"]
+    assert change(admin, redacted_paths=["a"]).status_code == 422
+    assert change(admin, redacted_paths=[]).json["redacted_paths"] == []
     changed = change(admin, require_signatures=True, allowed_origins=[ORIGIN])
     expected = {
         **plain,
@@ -61,10 +65,11 @@ def test_settings_are_read_and_changed_one_by_one(world: World, admin: Caller) -
         "max_pending": None,
     }
     assert change(admin, require_signatures=False, allowed_origins=[]).json == plain
-    assert [entry[:2] for entry in audited(world, by=admin)] == [("tenant.update", tenant_id)] * 5
+    assert [entry[:2] for entry in audited(world, by=admin)] == [("tenant.update", tenant_id)] * 7
     reasons = [reason for _, _, reason in audited(world, by=admin)]
     assert reasons[1] == "max_pending 7"
-    assert sorted(reasons[2].split(", ")) == [
+    assert reasons[2] == 'redacted_paths ["/a/*","/b"]'
+    assert sorted(reasons[4].split(", ")) == [
         f'allowed_origins ["{ORIGIN}"]',
         "require_signatures true",
     ]
