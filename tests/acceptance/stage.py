@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from restante.identity.agents import create_agent
 from restante.identity.machines import Enrolled
@@ -37,9 +38,10 @@ def call(
         return error.code, json.loads(error.read() or b"{}")
 
 
-def token_of(url: str, client: dict[str, Any]) -> str:
-    """An access token by client_credentials."""
-    request = urllib.request.Request(f"{url}/oauth/token", b"grant_type=client_credentials")
+def token_of(url: str, client: dict[str, Any], *, scope: str = "") -> str:
+    """An access token by client_credentials, for these scopes or those that one gets without asking."""
+    asked = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
+    request = urllib.request.Request(f"{url}/oauth/token", urlencode(asked).encode())
     pair = f"{client['client_id']}:{client['client_secret']}".encode()
     request.add_header("Authorization", f"Basic {base64.b64encode(pair).decode()}")
     with urllib.request.urlopen(request, timeout=20) as answer:
