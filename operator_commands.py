@@ -38,12 +38,15 @@ def operator() -> None:
 @as_json
 @refusing
 def operator_invite(tenant: str | None, email: str, role: str, *, as_json: bool) -> None:
-    """Add an operator. Prints the link, good once and for three days, that he signs in with."""
+    """Add an operator. Prints the link, good once and for three days, that he signs in with.
+
+    A platform_admin belongs to no tenant, whichever is named.
+    """
 
     def work(session: Session) -> tuple[Operator, str]:
-        made = invite(
-            session, _named(session, tenant), email=email, role=Role(role), by=by_command()
-        )
+        whose = _named(session, tenant)
+        whose = None if role == Role.PLATFORM_ADMIN else whose
+        made = invite(session, whose, email=email, role=Role(role), by=by_command())
         return made, make_link(session, made, Purpose.INVITE, by=by_command())
 
     _say_link(work, as_json=as_json)
@@ -132,7 +135,14 @@ def _change(
 def _say_link(work: Any, *, as_json: bool) -> None:
     with database() as house:
         who, secret = house.run(work)
-    url = f"{load_settings().public_url}/sign-in/{secret}"
+    settings = load_settings()
+    url = f"{settings.public_url}/sign-in/{secret}"
+    if "public_url" not in settings.model_fields_set:
+        click.echo(
+            f"RESTANTE_PUBLIC_URL is not set, so the link begins with {settings.public_url}:"
+            " set it as the server has it, or write the server's address instead.",
+            err=True,
+        )
     say(
         {"operator_id": who.public_id, "url": url},
         f"operator_id: {who.public_id}\nurl:         {url}\n(The link works once.)",

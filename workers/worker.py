@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import gevent
+from gunicorn.http.errors import InvalidHeader
 from gunicorn.workers.ggevent import GeventWorker
 
 from restante.signals.streams import End
@@ -76,6 +77,9 @@ class Worker(GeventWorker):
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, addr: Any) -> None:
         self._idle.discard(sock)
+        # gunicorn takes such a request (RFC 9112, section 3.2)
+        if req.version == (1, 1) and all(name != "HOST" for name, _ in req.headers):
+            raise InvalidHeader("HOST", req=req)
         joined = Joined(sock, req.headers)
         try:
             super().handle_request(listener_name, req, joined, addr)

@@ -59,6 +59,8 @@ def fault_of(asked: Request, *required: str) -> str | None:
         return "Parameters belong into the body; this address takes no query."
     if asked.mimetype != _FORM:
         return f"The body must be {_FORM}."
+    if asked.headers.get("Content-Encoding", "identity") != "identity":
+        return "The body must come as it is, without Content-Encoding."
     if any(len(values) > 1 for _, values in read_form(asked).lists()):
         return "A parameter is repeated."
     for name in required:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Column, func, select
+from sqlalchemy import Column, ColumnElement, Exists, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from restante.audit.chain import BEGINNING, PLATFORM, entry_hash
+from restante.storage.base import Id
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.audit import audit_chain, audit_entry
+from restante.storage.tables.identity import principal, project, tenant
 
 BATCH = 500
 
@@ -71,7 +73,8 @@ def verify_on(session: Session, progress: Progress, *, batch: int = BATCH) -> Pr
     if not progress.in_chain:
         chain_id = _next_chain(session, progress.chain_id)
         if chain_id is None:
-            return replace(progress, finished=True)
+            lost = _lost_chain(session)
+            return replace(progress, finished=True, broken=lost)
         progress = Progress(
             chain_id, in_chain=True, chains=progress.chains + 1, entries=progress.entries
         )
@@ -128,6 +131,31 @@ def _at_the_end(session: Session, progress: Progress) -> Progress:
     if end is not None and end.last_hash != progress.last_hash:
         return _ended(progress, Broken(progress.chain_id, last, "it is not the chain's end"))
     return replace(progress, in_chain=False)
+
+
+def _lost_chain(session: Session) -> Broken | None:
+    """A chain that is gone whole: a tenant is made in the platform's, and peopled in its own."""
+    peopled = (
+        select(literal(1))
+        .select_from(one)
+        .where(one.c.tenant_id == tenant.c.tenant_id)
+        .correlate(tenant)
+        .exists()
+        for one in (project, principal)
+    )
+    own = select(tenant.c.tenant_id).where(
+        or_(*peopled), ~_has_chain(tenant.c.tenant_id).correlate(tenant)
+    )
+    platforms = select(tenant.c.tenant_id).where(~_has_chain(literal(PLATFORM, Id)))
+    connection = session.connection()
+    if connection.execute(platforms.limit(1)).scalar() is not None:
+        return Broken(PLATFORM, 1, "its chain is missing")
+    lost = connection.execute(own.order_by(tenant.c.tenant_id).limit(1)).scalar()
+    return None if lost is None else Broken(lost, 1, "its chain is missing")
+
+
+def _has_chain(chain_id: ColumnElement[bytes]) -> Exists:
+    return select(literal(1)).where(audit_chain.c.chain_id == chain_id).exists()
 
 
 def _ended(progress: Progress, broken: Broken) -> Progress:

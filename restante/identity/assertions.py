@@ -151,7 +151,8 @@ def _expiry(claims: Mapping[str, Any], audiences: Collection[str], now: float) -
             and 0 < len(jti) <= _LONGEST_JTI
             and now < expires <= now + MOST_LIFE_SECONDS + SKEW_SECONDS
             and now - MOST_LIFE_SECONDS - SKEW_SECONDS <= issued <= now + SKEW_SECONDS
-            and issued < expires <= issued + MOST_LIFE_SECONDS + SKEW_SECONDS
+            # both by the client's clock: no skew between them
+            and issued < expires <= issued + MOST_LIFE_SECONDS
             and begins <= now + SKEW_SECONDS
         )
     except _FAULTS:

@@ -29,8 +29,8 @@ def check_grants(
         if scope is None:
             raise ValidationFailed.at(
                 place,
-                f"{text!r} is no scope; write agent:<project>:read, :claim or :publish, or for a "
-                "service tenant:events:publish; /api/docs lists them all",
+                f"{text!r} is no scope; write agent:<project>:read, :claim, :publish, :memory or :callback, "
+                "or for a service tenant:events:publish and the like; /api/docs lists them all",
             )
         if isinstance(scope, TenantScope) and kind is not PrincipalKind.SERVICE:
             raise ValidationFailed.at(place, f"{text} can be granted to services only")

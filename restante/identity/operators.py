@@ -74,11 +74,13 @@ def invite(
 ) -> Operator:
     """A new operator, who has not signed in yet (make him a link, `sign_in_links.py`).
 
-    ValidationFailed: no e-mail, one that the tenant has already, or a role that needs a tenant.
+    ValidationFailed: no e-mail, one that the tenant has already, a role that needs a tenant or has none.
     """
     email = check_email(email)
     if tenant_id is None and role is not Role.PLATFORM_ADMIN:
-        raise ValidationFailed.at("/tenant", f"a {role} belongs to a tenant: name it")
+        raise ValidationFailed.at("/tenant", f"the role {role} is one in a tenant: name it")
+    if tenant_id is not None and role is Role.PLATFORM_ADMIN:
+        raise ValidationFailed.at("/tenant", f"the role {role} is above tenants: name none")
     if _found(session, email, operator.c.tenant_id == tenant_id):
         raise ValidationFailed.at("/email", f"{email} is an operator here already")
     made = new_id()

@@ -73,7 +73,8 @@ def test_jo_085_one_twice(carol: Keyed) -> None:
     [
         {"exp": None},
         {"exp": lambda now: now + 86_400},
-        {"exp": lambda now: now + MOST_LIFE_SECONDS + SKEW_SECONDS + 5},
+        {"exp": lambda now: now + MOST_LIFE_SECONDS + 5},
+        {"iat": lambda now: now + SKEW_SECONDS - 5, "exp": lambda now: now + 400},
         {"exp": lambda now: now - 1},
         {"iat": lambda now: now - 3600},
         {"iat": lambda now: now + 600, "exp": lambda now: now + 660},

@@ -102,3 +102,18 @@ def test_chunks_that_are_none(alice: Attacker, target: str) -> None:
     for chunks in ("ZZ\r\na=b\r\n0\r\n\r\n", "3\r\na=bXX\r\n0\r\n\r\n"):
         status, got = alice.wire.raw(head.encode() + chunks.encode())
         assert status in (0, 303, 400, 401, 403, 404), got
+
+
+@pytest.mark.parametrize("target", ["/oauth/token", "/oauth/jwks.json", "/api/v1/events"])
+def test_a_request_for_nobody(alice: Attacker, target: str) -> None:
+    """HTTP/1.1 without Host (RFC 9112, section 3.2); HTTP/1.0 knows none."""
+    status, _ = alice.wire.raw(f"GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n".encode())
+    assert status == 400
+    status, _ = alice.wire.raw(f"GET {target} HTTP/1.0\r\n\r\n".encode())
+    assert status in (200, 401, 405)
+
+
+def test_a_form_in_another_coding(alice: Attacker) -> None:
+    fields = {**alice.basic, "Content-Type": FORM, "Content-Encoding": "gzip"}
+    answer = alice.wire.send("POST", "/oauth/token", fields, b"grant_type=client_credentials")
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")

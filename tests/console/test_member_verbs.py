@@ -180,7 +180,7 @@ def test_members_are_paged_by_address_and_are_one_tenants(
     boss = active(database, tenants[0], "boss@example.com")
     foreign = active(database, tenants[1], "zed@example.com")
     platform = database.run(
-        lambda s: invite(s, tenants[0], email="p@example.com", role=Role.PLATFORM_ADMIN)
+        lambda s: invite(s, None, email="p@example.com", role=Role.PLATFORM_ADMIN)
     )
     for name in "cab":
         active(database, tenants[0], f"{name}@example.com", Role.OPERATOR)

@@ -38,6 +38,7 @@ from restante.identity.sign_in_links import (
     make_link,
     take_link,
 )
+from restante.storage.ids import new_id
 from restante.storage.tables.operators import operator_session, sign_in_link
 from tests.factories import Tenant, make_tenant
 from tests.races.players import Player
@@ -89,6 +90,8 @@ def test_an_email_is_one_operators_of_a_tenant(database: TestDatabase, tenant: T
 def test_only_the_platforms_operators_have_no_tenant(database: TestDatabase) -> None:
     with pytest.raises(ValidationFailed):
         database.run(lambda s: invite(s, None, email=EMAIL, role=Role.TENANT_ADMIN))
+    with pytest.raises(ValidationFailed):
+        database.run(lambda s: invite(s, new_id(), email=EMAIL, role=Role.PLATFORM_ADMIN))
     made = database.run(lambda s: invite(s, None, email=EMAIL, role=Role.PLATFORM_ADMIN))
     assert made.tenant_id is None
     with pytest.raises(ValidationFailed):
