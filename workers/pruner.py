@@ -1,4 +1,4 @@
-"""Deletes what is only kept for a while: spent keys, records of claims, rings, samples, past work."""
+"""Deletes what is only kept for a while: spent keys, records of claims, rings, samples, past work, posts."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from restante.storage.tables.logins import (
 )
 from restante.storage.tables.operation import sample, tenant_history
 from restante.storage.tables.operators import oidc_transaction, operator_session, sign_in_link
+from restante.storage.tables.rooms import room_post
 from restante.storage.tables.signals import subscribe_ticket
 from restante.storage.tables.signatures import signature_nonce, signing_key
 from restante.storage.tables.triage import triage_job
@@ -67,7 +68,7 @@ KEPT = (
     (assignment_sticky.c.worked_at, timedelta(days=90)),
 )
 
-AS_EVENTS = (callback_attempt.c.at,)
+AS_EVENTS = (callback_attempt.c.at, room_post.c.created_at)
 """As long as events are kept."""
 
 

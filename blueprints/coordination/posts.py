@@ -132,7 +132,8 @@ def add_post(session: Session, call: Call) -> Reply:
     access=READERS,
     tag=TAG,
     summary="Read posts",
-    description="Those with a greater number, ascending.",
+    description="Those with a greater number, ascending. They are kept for as long as events; numbers are "
+    "never given again, so that a first one beyond the next says that older ones are gone.",
     query=PostsQuery,
     answer=Posts,
     answer_examples={"one": {"posts": [POST], "has_more": False}},

@@ -15,7 +15,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from restante.coordination.rooms import Room, find_room, member_ids
-from restante.errors import PayloadTooLarge, RecipientRefused
+from restante.errors import NotFound, PayloadTooLarge, RecipientRefused
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.scopes import Verb
 from restante.inbox.publication import Publication
@@ -77,14 +77,16 @@ def add_post(
 
 
 def read_post(session: Session, room_id: bytes, number: int) -> Post:
-    """One post of a room that its reader may see."""
+    """One post of a room that its reader may see. Raises NotFound: it is older than events are kept."""
     row = (
         session.connection()
         .execute(
             select(room_post).where(room_post.c.room_id == room_id, room_post.c.number == number)
         )
-        .one()
+        .first()
     )
+    if row is None:
+        raise NotFound
     return Post(row.post_id, row.number, row.author, row.content, row.created_at)
 
 

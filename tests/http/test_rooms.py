@@ -9,7 +9,9 @@ import pytest
 from restante.coordination.restored import restore_rooms
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.identity import granted_scope
+from tests.factories import set_rules
 from tests.http.world import Caller, World, unknown_id, verbs
+from workers.pruner import Pruner
 
 
 @pytest.fixture
@@ -222,6 +224,22 @@ def test_a_repeat_with_the_same_key_makes_nothing_twice(alice: Caller, bob: Call
     said, repeated = (alice.post(path, {"content": "x"}, **key) for _ in range(2))
     assert said.json == repeated.json
     assert len(bob.claim()) == 1
+
+
+def test_posts_are_kept_for_as_long_as_events(world: World, alice: Caller, bob: Caller) -> None:
+    path = f"rooms/{make_room(alice, bob)['room_id']}/posts"
+    key = {"headers": {"Idempotency-Key": "k-1"}}
+    old = alice.post(path, {"content": "old"}, **key).json
+    set_rules(world.house.database, retention_seconds=60)
+    world.pass_time(50)
+    alice.post(path, {"content": "young"})
+    pruner = Pruner(world.house.database)
+    assert pruner.run_once()["room_post"] == 0
+    world.pass_time(20)
+    assert pruner.run_once()["room_post"] == 1
+    assert [post["content"] for post in alice.get(path).json["posts"]] == ["young"]
+    assert alice.post(path, {"content": "old"}, **key).status_code == 404
+    assert alice.post(path, {"content": "new"}).json["number"] == old["number"] + 2
 
 
 @pytest.mark.parametrize("content", [None, "", {}, [], 7, True])

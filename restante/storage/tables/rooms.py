@@ -42,6 +42,6 @@ room_post = Table(
     Column("author", ascii_text(64), nullable=False),
     # JSON, as it was received
     Column("content", Blob, nullable=False),
-    Column("created_at", Instant, nullable=False),
+    Column("created_at", Instant, nullable=False, index=True),
     **TABLE_OPTIONS,
 )
