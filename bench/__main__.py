@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import doorbell, growth, report, throughput, webhooks
+from bench import doorbell, fanout, growth, report, throughput, webhooks
 from bench.load import wait_for_quiet
 from bench.report import Promise
 from tests.architecture.large_inbox import Amounts
 from tests.support import servers
 from tests.support.servers import Server
 
-SCENARIOS = ("throughput", "growth", "doorbell", "webhooks")
+SCENARIOS = ("throughput", "growth", "fanout", "doorbell", "webhooks")
 RESULTS = Path(__file__).with_name("results")
 
 
@@ -124,6 +124,18 @@ def _growth(
     return told, [*report.growth_promises(compared), *report.guard_promises(guarded)]
 
 
+def _fanout(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    found = []
+    for server in running:
+        wait_for_quiet(args.quiet_seconds)
+        one = fanout.measure(server, posts=10 if args.short else 50)
+        found.append(one)
+        print(f"  {one.kind}: {one.raw_ms:.1f} ms raw, {one.post_ms:.1f} ms a post")
+    return [one.told() for one in found], report.fanout_promises(found)
+
+
 def _doorbell(
     running: list[Server], folder: Path, args: argparse.Namespace
 ) -> tuple[Any, Iterable[Promise]]:
@@ -160,6 +172,7 @@ def _webhooks(
 _SCENARIOS = {
     "throughput": _throughput,
     "growth": _growth,
+    "fanout": _fanout,
     "doorbell": _doorbell,
     "webhooks": _webhooks,
 }

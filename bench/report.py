@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench import doorbell, growth, throughput, webhooks
+from bench import doorbell, fanout, growth, throughput, webhooks
 from bench.doorbell import Doorbell
+from bench.fanout import Fanout
 from bench.growth import Growth, Touched
 from bench.throughput import Row, medians
 from bench.webhooks import Deliveries
@@ -78,6 +79,13 @@ def guard_promises(found: Sequence[Touched]) -> Iterable[Promise]:
         yield Promise(what, worst.rows, worst.bound, at_least=False)
         what = f"{kind}: plans of {verb} that scan, merge or sort"
         yield Promise(what, sum(len(one.faults) for one in mine), 0, at_least=False)
+
+
+def fanout_promises(found: Sequence[Fanout]) -> Iterable[Promise]:
+    """The rate of one post's events to that of as many raw rows."""
+    for one in found:
+        what = f"{one.kind}: a post to 1,000 members, of 1,000 raw rows"
+        yield Promise(what, one.ratio, fanout.LEAST, at_least=True)
 
 
 def doorbell_promises(found: Sequence[Doorbell]) -> Iterable[Promise]:

@@ -34,11 +34,13 @@ def ring(
     session: Session, recipient_id: bytes, project_id: bytes, *, head: int | None = None
 ) -> None:
     """Ring for this inbox and project when the transaction commits (once, however often asked)."""
-    rings: dict[tuple[bytes, bytes], Ring] = session.info.setdefault(_RINGS, {})
+    rings: dict[tuple[bytes, bytes], Ring] | None = session.info.get(_RINGS)
+    if rings is None:
+        before_commit(session, _write)
+        rings = session.info.setdefault(_RINGS, {})
     known = rings.get((recipient_id, project_id))
     if known is None or (head or 0) > (known.head or 0):
         rings[recipient_id, project_id] = Ring(recipient_id, project_id, head)
-    before_commit(session, _write)
 
 
 def _write(session: Session) -> None:
