@@ -68,6 +68,7 @@
   const changed = () => { draw(open); fill(); tell(); };
 
   form.hidden = false;
+  form.parentElement.classList.add("on");
   document.querySelector(".matrix").addEventListener("click", (event) => {
     const cell = event.target.closest("a.cell");
     if (!cell || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -62,7 +62,9 @@ def strip(found: Callback, now: datetime) -> list[Station]:
     again = f"challenged again every {AGAIN_AFTER // HOUR}\N{NO-BREAK SPACE}h"
     if found.status is Status.ACTIVE and found.approved_at:
         notes[3] = f"since {instant(found.approved_at)}, {again}"
-    elif found.status is not Status.SUSPENDED:
+    elif found.status is Status.SUSPENDED:
+        notes[3] = "resuming it leads back to active"
+    else:
         notes[3] = again
     titles = ["registered", "challenge passed", "pending_approval", "active", "removed"]
     exits = ["", "challenge_failed", "rejected", "suspended, and back", ""]

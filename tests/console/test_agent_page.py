@@ -14,6 +14,7 @@ from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, new_id
 from restante.storage.tables.signals import node, open_stream
 from tests.console.browsing import Browser, actions, audited, signed_in
+from tests.console.well_made import check_light, check_made
 from tests.http.callbacks import call_out_to, registered
 from tests.http.world import Caller, World, unknown_id, verbs
 
@@ -31,6 +32,8 @@ def tab(browser: Browser, agent: Caller, name: str) -> str:
     nav = browser.page.one("nav", **{"class": "tabs"})
     current = [a for a in nav.all("a") if a.attributes.get("aria-current") == "page"]
     assert [a.attributes["href"] for a in current] == [f"/inboxes/{agent.id}/{name}"]
+    check_made(browser.page)
+    check_light(browser.page)
     return str(browser.page.text)
 
 

@@ -15,6 +15,7 @@ from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, new_id
 from restante.storage.tables.callbacks import callback, callback_attempt, callback_secret
 from tests.console.browsing import Browser, actions, audited, signed_in
+from tests.console.well_made import check_light, check_made
 from tests.http.callbacks import SECRET, Outside, call_out_to, register, registered
 from tests.http.world import Caller, World, unknown_id, verbs
 
@@ -32,6 +33,8 @@ class Hooked:
 
     def page(self, callback_id: str) -> str:
         assert self.admin.get(f"/callbacks/{callback_id}").status_code == 200
+        check_made(self.admin.page)
+        check_light(self.admin.page)
         return str(self.admin.page.text)
 
     def does(self, callback_id: str, step: str, why: str = "agreed") -> Any:

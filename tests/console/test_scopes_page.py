@@ -12,6 +12,7 @@ from restante.identity.administrators import Administrator
 from restante.identity.grant_replacement import replace_grants
 from restante.identity.roles import Role
 from tests.console.browsing import Browser, actions, audited, signed_in
+from tests.console.well_made import check_light, check_made
 from tests.http.callbacks import call_out_to, decided, registered
 from tests.http.world import Caller, World, unknown_id, verbs
 
@@ -63,6 +64,8 @@ def test_the_matrix_shows_what_is_granted_and_what_comes_through_the_star(desk: 
         "acme", "keeper", ["agent:*:read", "agent:main:claim"], scopes=verbs("main", "read")
     )
     desk.admin.get("/scopes")
+    check_made(desk.admin.page)
+    check_light(desk.admin.page)
     heads = [one.text for one in desk.admin.page.one("thead").all("th")]
     assert heads == ["Agent", "* all", "main", "other"]
     assert cells(desk.admin, "laptop") == ["none", "read, claim, publish", "none"]
@@ -114,6 +117,8 @@ def test_a_form_says_who_would_lose_what_and_nothing_is_done(desk: Desk, bob: Ca
         bob.publish(desk.agent)
     (held,) = desk.agent.claim(limit=1, consumer="laptop-a")
     desk.admin.get(f"/scopes/{desk.agent.id}")
+    check_made(desk.admin.page)
+    check_light(desk.admin.page)
     ticked = [
         one.attributes["value"]
         for one in desk.admin.page.all("input", name="grant")
@@ -128,6 +133,7 @@ def test_a_form_says_who_would_lose_what_and_nothing_is_done(desk: Desk, bob: Ca
         "grant": ["agent:main:read", "agent:main:publish", "agent:other:publish"],
     }
     assert desk.admin.post(PREVIEW, data).status_code == 200  # type: ignore[arg-type]  # as above
+    check_made(desk.admin.page)
     text = desk.admin.page.text.replace("\N{NO-BREAK SPACE}", " ")
     assert desk.admin.heading == "2 changes, not applied yet"
     for said in (
