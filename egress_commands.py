@@ -13,6 +13,7 @@ from restante.egress.policy import Purpose
 from workers.egress import system_resolver
 
 LOOKUP_SECONDS = 5.0
+ADDRESSES_SHOWN = 10
 
 
 @click.group()
@@ -42,10 +43,13 @@ def egress_check(context: click.Context, url: str, *, oidc: bool, as_json: bool)
 def _text(told: Explanation) -> str:
     word = "Allowed" if told.allowed else f"Refused ({told.reason})"
     lines = [f"{word}: {told.why}."]
+    worst = sorted(told.addresses, key=lambda found: found.refused is None)
     lines += [
         f"  {found.address}: {'refused, ' if found.refused else ''}{found.why}"
-        for found in told.addresses
+        for found in worst[:ADDRESSES_SHOWN]
     ]
+    if len(worst) > ADDRESSES_SHOWN:
+        lines.append(f"  and {len(worst) - ADDRESSES_SHOWN} more")
     if told.remedy:
         lines.append(f"{told.remedy[0].upper()}{told.remedy[1:]}.")
     return "\n".join(lines)

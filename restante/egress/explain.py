@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from restante.egress.policy import Policy, Purpose
 from restante.egress.ranges import parse_address, special
@@ -59,7 +59,11 @@ def explain(
         findings = tuple(_finding(text, target, policy, purpose=purpose) for text in answers)
         judge_answers(target, answers, policy, purpose=purpose)
     except EgressRefused as error:
-        remedy = None if target is None else _remedy(error.reason, target)
+        remedy = None
+        if target is not None:
+            remedy = _remedy(
+                error.reason, target, policy, resolver, purpose=purpose, seconds=seconds
+            )
         return Explanation(
             url=url,
             allowed=False,
@@ -91,9 +95,31 @@ def _finding(text: str, target: Target, policy: Policy, *, purpose: Purpose) -> 
     return Finding(text, None, f"{found.purpose} ({found.source}), and {by}")
 
 
-def _remedy(reason: Reason, target: Target) -> str | None:
+def _remedy(
+    reason: Reason,
+    target: Target,
+    policy: Policy,
+    resolver: Resolver,
+    *,
+    purpose: Purpose,
+    seconds: float,
+) -> str | None:
+    """What would allow it; an entry that would not, since something else refuses it too, is not named."""
     if reason is Reason.NOT_PUBLIC and target.literal is not None:
         reason = Reason.LITERAL  # an allowed network would not lift the ban on those
-    name = f"[{target.host}]" if ":" in target.host else target.host
     remedy = _REMEDIES.get(reason)
-    return remedy and remedy.format(f"{name}:{target.port}")
+    if remedy is None or "{}" not in remedy:
+        return remedy
+    hosts = policy.allowance.hosts | {(target.host, target.port)}
+    lifted = replace(policy, allowance=replace(policy.allowance, hosts=hosts))
+    try:
+        judge_text(target.url, lifted, purpose=purpose)
+        if target.literal is None:
+            answers = resolver(target.host, target.port, seconds)
+            judge_answers(target, answers, lifted, purpose=purpose)
+    except EgressRefused as error:
+        return f"no setting allows it: {error.note}"
+    except CallFailed:
+        pass  # it leads nowhere yet
+    name = f"[{target.host}]" if ":" in target.host else target.host
+    return remedy.format(f"{name}:{target.port}")

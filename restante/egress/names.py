@@ -48,10 +48,11 @@ def parse_host(text: str) -> tuple[str, Address | None]:
     if _NUMBER.fullmatch(labels[-1]):
         return _literal_v4(host)
     if not host or len(host) > NAME_LENGTH:
-        raise EgressRefused(Reason.HOST, f"the host has {len(host)} characters")
+        note = f"the host has {len(host)} characters, and 1 to {NAME_LENGTH} are right"
+        raise EgressRefused(Reason.HOST, note)
     for label in labels:
         if not _LABEL.fullmatch(label):
-            raise EgressRefused(Reason.HOST, f"{label!r} is no label of a host name")
+            raise EgressRefused(Reason.HOST, _why_no_label(label))
         if label.startswith("xn--"):
             _check_a_label(label)
     return host, None
@@ -72,6 +73,14 @@ def is_loopback_name(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
 
+def _why_no_label(label: str) -> str:
+    if not label:
+        return "the host begins or ends with a dot, or has two in a row"
+    return (
+        f"{label!r} is no label of a host name: at most 63 letters, digits and hyphens between them"
+    )
+
+
 def _literal_v4(text: str) -> tuple[str, Address]:
     try:
         address = IPv4Address(text)
@@ -88,8 +97,12 @@ def _literal_v6(text: str) -> tuple[str, Address]:
         address = IPv6Address(inner) if text.endswith("]") else None
     except AddressValueError:
         address = None
-    if address is None or address.scope_id or address in MAPPED or str(address) != inner:
-        note = f"{text!r} is no IPv6 address in its canonical form (RFC 5952), or an IPv4 one"
+    if address is None or address.scope_id:
+        raise EgressRefused(Reason.ADDRESS_FORM, f"{text!r} is no IPv6 address")
+    if address in MAPPED:
+        raise EgressRefused(Reason.ADDRESS_FORM, f"{text!r} is no IPv6 address but an IPv4 one")
+    if str(address) != inner:
+        note = f"{text!r} is no IPv6 address in its canonical form, [{address}] (RFC 5952)"
         raise EgressRefused(Reason.ADDRESS_FORM, note)
     return inner, address
 

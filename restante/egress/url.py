@@ -60,7 +60,10 @@ def parse_url(text: str) -> Target:
         raise EgressRefused(Reason.LENGTH, f"{len(text)} characters, and {LENGTH} are the limit")
     if wrong := _WRONG.search(text):
         note = f"{wrong[0]!r} at character {wrong.start() + 1} has no place in a URL"
-        raise EgressRefused(Reason.CHARACTERS, note)
+        other = (
+            "" if wrong[0].isascii() else ": a name is written as xn--, a path with percent signs"
+        )
+        raise EgressRefused(Reason.CHARACTERS, note + other)
     if "#" in text:
         raise EgressRefused(Reason.FRAGMENT, "a fragment is never sent")
     parts = _SPLIT.fullmatch(text)
@@ -82,7 +85,9 @@ def parse_url(text: str) -> Target:
 def parse_port(text: str) -> int:
     """A port in its one spelling; raises EgressRefused."""
     if not _PORT.fullmatch(text) or int(text) > 65535:
-        raise EgressRefused(Reason.PORT, f"{text!r} is no port as it is written")
+        raise EgressRefused(
+            Reason.PORT, f"{text!r} is no port: 1 to 65535, no sign or zero in front"
+        )
     return int(text)
 
 

@@ -9,7 +9,14 @@ from collections.abc import Iterable
 
 from restante.egress.names import is_private_name, is_single_label
 from restante.egress.policy import Policy, Purpose
-from restante.egress.ranges import Address, metadata, parse_address, special, unwrapped
+from restante.egress.ranges import (
+    Address,
+    Special,
+    metadata,
+    parse_address,
+    special,
+    unwrapped,
+)
 from restante.egress.refusal import CallFailed, Cause, EgressRefused, Reason
 from restante.egress.url import Target, parse_url
 
@@ -54,19 +61,19 @@ def judge_answers(
 def judge_address(address: Address, target: Target, policy: Policy, *, purpose: Purpose) -> None:
     """Raise EgressRefused where this address may not be dialled for this target."""
     if found := metadata(address):
-        raise EgressRefused(
-            Reason.METADATA, f"{address} lies in {found.network}: {found.purpose} ({found.source})"
-        )
+        raise EgressRefused(Reason.METADATA, _where(address, found))
     exempt = policy.is_issuer(target, purpose) and not address.is_loopback
     if policy.own.holds(address, target.port) and not exempt:
         raise EgressRefused(Reason.OWN, f"{address} is this installation")
     if policy.is_named(target, purpose) or policy.allowance.network_of(address) is not None:
         return
     if found := special(address):
-        raise EgressRefused(
-            Reason.NOT_PUBLIC,
-            f"{address} lies in {found.network}: {found.purpose} ({found.source})",
-        )
+        raise EgressRefused(Reason.NOT_PUBLIC, _where(address, found))
+
+
+def _where(address: Address, found: Special) -> str:
+    lies = "lies" if address in found.network else "carries an address that lies"
+    return f"{address} {lies} in {found.network}: {found.purpose} ({found.source})"
 
 
 def _judge_unnamed(target: Target, policy: Policy) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from commands import main
 from config import SettingsRefused, load_settings
+from egress_commands import _text
 from restante.egress.allowance import parse_allowance
 from restante.egress.explain import Explanation, Finding, explain
 from restante.egress.policy import Policy, Purpose
@@ -72,6 +73,24 @@ def test_what_would_allow_it(url: str, reason: str, remedy: str | None) -> None:
     assert (told.allowed, told.reason, told.remedy) == (False, reason, remedy)
 
 
+@pytest.mark.parametrize(
+    ("url", "answer", "why"),
+    [
+        ("https://metadata.google.internal/", "169.254.169.254", "169.254.169.254 lies in"),
+        (
+            "https://h.example.com:22/",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b::a9fe:a9fe carries an address",
+        ),
+        ("https://n8n/", "fe80::1%eth0", "the resolver's answer"),
+    ],
+)
+def test_an_entry_that_would_not_do_is_not_named(url: str, answer: str, why: str) -> None:
+    remedy = explained(url, answer).remedy
+    assert remedy is not None
+    assert remedy.startswith(f"no setting allows it: {why}")
+
+
 @pytest.mark.parametrize("entry", ["10.0.0.1:9443", "[fd00::1]:443", "n8n:443", "n8n.lan:443"])
 def test_what_the_remedy_says_allows_it(entry: str) -> None:
     url = f"https://{entry}/"
@@ -119,6 +138,13 @@ def test_the_command_speaks_to_a_person(tmp_path: Path) -> None:
         "Refused (not_public): 10.0.0.1 lies in 10.0.0.0/8: private use (RFC 1918).\n"
         "RESTANTE_EGRESS_ALLOW=10.0.0.1:443 would allow it.\n"
     )
+
+
+def test_of_many_addresses_the_refused_are_shown_first() -> None:
+    told = explained("https://h.example.com/", *(f"1.1.1.{n}" for n in range(30)), "10.0.0.1")
+    lines = _text(told).splitlines()
+    assert lines[1].startswith("  10.0.0.1: refused")
+    assert lines[11] == "  and 21 more"
 
 
 def test_the_command_asks_for_oidc_too(tmp_path: Path) -> None:
