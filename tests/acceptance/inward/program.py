@@ -107,10 +107,13 @@ class Network:
         status, told = self.house.admin("events", event)
         assert status == 201, told
 
-        def all_failed() -> bool:
-            return all(self.house.agent(f"/{one}")[1]["failures"] for one in ids.values())
+        def tried(callback_id: str) -> bool:
+            one = self.house.agent(f"/{callback_id}")[1]
+            return bool(one["failures"] or one["delivered_at"])
 
-        wait_until(all_failed, "every delivery to fail", timeout_seconds=60)
+        wait_until(
+            lambda: all(map(tried, ids.values())), "every delivery to be tried", timeout_seconds=60
+        )
         return {
             "dialled": self.everywhere.told()[before:],
             "lookups": {kind: self.names.lookups(f"{kind}.example.net") for kind in REBOUND},
