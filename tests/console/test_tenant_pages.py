@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from restante.identity.operators import disable_operator
 from restante.identity.roles import Role
-from tests.console.browsing import Browser, actions, audited, signed_in
+from tests.console.browsing import Browser, actions, audited, operator_of, signed_in
+from tests.console.well_made import check_light, check_made
 from tests.http.world import Caller, World, unknown_id, verbs
 
 
@@ -158,6 +160,25 @@ def test_settings_are_read_and_set(world: World, admin: Browser) -> None:
         assert admin.page.one("p", id=f"fault-{field}").text
         assert "checked" in admin.page.one("input", name="require_signatures").attributes
     assert audited(world)[-1] == entry
+
+
+def test_pages_of_admins_are_well_made_and_light(world: World, admin: Browser, ci: Caller) -> None:
+    staff = operator_of(world)
+    world.house.database.run(lambda s: disable_operator(s, staff.tenant_id, staff.id))
+    invited = operator_of(world, email="new@example.com")
+    for path in (
+        "/projects/main",
+        "/services/new",
+        f"/services/{ci.id}",
+        "/members",
+        "/members/invite",
+        f"/members/{staff.public_id}",
+        f"/members/{invited.public_id}",
+        "/settings",
+    ):
+        assert admin.get(path).status_code == 200
+        check_made(admin.page)
+        check_light(admin.page)
 
 
 def test_wu_038_an_operator_looks_and_changes_nothing(world: World, ci: Caller) -> None:
