@@ -19,6 +19,8 @@ from restante.identity.sessions import SignedIn
 from restante.inbox.triage.job_list import list_jobs
 from restante.inbox.triage.jobs import State
 from restante.inbox.triage.listing import COUNTED, list_groups, list_quarantined
+from restante.inbox.triage.listing import LOOKED_AT as LOOKED_AT_EVENTS
+from restante.inbox.triage.trend import trends
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_quarantine", __name__)
@@ -43,7 +45,9 @@ def causes(session: Session, who: SignedIn) -> Response:
         here="quarantine",
         chosen=chosen,
         groups=groups,
+        trends=trends(session, admin, chosen.filter) if groups else {},
         counted=COUNTED,
+        looked_at=LOOKED_AT_EVENTS,
         running=running,
         last_job=jobs[0] if jobs else None,
         names=called(session, admin.tenant_id, [job.actor_id for job in jobs]),

@@ -12,6 +12,7 @@ from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.errors import ValidationFailed
+from restante.identity.called import called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.triage import jobs
@@ -22,6 +23,8 @@ from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_triage", __name__)
 MOST_REASON = 2_000
+INBOXES = 6
+"""So many are named of those that a job concerns."""
 CHANGED = (
     "The events are no longer those that were counted, so nothing was done. "
     "This is what it would be now."
@@ -86,6 +89,8 @@ def _counted(
         action=action,
         chosen=chosen,
         dry=dry,
+        names=called(session, admin.tenant_id, [agent_id for agent_id, _ in dry.inboxes[:INBOXES]]),
+        most_inboxes=INBOXES,
         counted_at=chosen.filter.until or now,
         spread=WAYS,
         reason=request.form.get("why", "")[:MOST_REASON],

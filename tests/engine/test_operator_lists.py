@@ -16,8 +16,9 @@ from restante.inbox.event_list import Wanted, list_tenant_events
 from restante.inbox.lifecycle import Status
 from restante.inbox.triage import listing
 from restante.inbox.triage.selection import Filter
+from restante.inbox.triage.trend import trends
 from tests.engine.triage import poison
-from tests.factories import Mailbox, make_tenant
+from tests.factories import Mailbox, make_tenant, pass_time
 
 BY = Origin(Actor(ActorKind.OPERATOR, "opr_1"))
 
@@ -97,6 +98,13 @@ def test_causes_are_those_of_the_latest_events(mail: Mailbox, monkeypatch) -> No
     assert [(one.message, one.count) for one in groups] == [("newer", 3), ("older", 2)]
     signature = groups[0].failure_signature
     assert mail.run(lambda s: listing.count_of_cause(s, who, signature)) == 3
+    told = mail.run(lambda s: trends(s, who, Filter()))
+    before = list(told[signature])
+    assert (len(before), sum(before)) == (24, 3)
+    pass_time(mail.database, 3 * 3600)
+    after = list(mail.run(lambda s: trends(s, who, Filter()))[signature])
+    # an hour more, where one has just begun
+    assert after in (before[3:] + [0] * 3, before[4:] + [0] * 4)
     monkeypatch.setattr(listing, "LOOKED_AT", 4)
     groups = mail.run(lambda s: listing.list_groups(s, who, Filter()))
     assert [(one.message, one.count) for one in groups] == [("newer", 3), ("older", 1)]

@@ -6,8 +6,9 @@ business. `carrying_out` does the work, an event a transaction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -84,7 +85,8 @@ class Order:
 class Job:
     """A job, or with no id what one would do. Counts are of events; instants are UTC.
 
-    `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more).
+    `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more). Of a
+    dry run also how many would go of which inbox, the most first, and which event would go first.
     """
 
     job_id: bytes | None
@@ -106,6 +108,8 @@ class Job:
     canary_id: bytes | None = None
     canary_until: datetime | None = None
     stopped_because: str | None = None
+    inboxes: tuple[tuple[str, int], ...] = ()
+    first_event_id: str | None = None
 
     @property
     def public_id(self) -> str | None:
@@ -125,7 +129,14 @@ class SelectionChanged(ValidationFailed):
 def count(session: Session, administrator: Administrator, order: Order) -> Job:
     """A dry run: what the order would do now. Changes nothing."""
     administrator.require(NEEDED[order.action])
-    return _counted(order, _select(session, administrator.tenant_id, order))
+    selection = _select(session, administrator.tenant_id, order)
+    going = _going(order, selection)
+    split = Counter(selection.recipients[event_id] for event_id in going)
+    return replace(
+        _counted(order, selection),
+        inboxes=tuple((encode_id(Prefix.AGENT, id_), many) for id_, many in split.most_common()),
+        first_event_id=encode_id(Prefix.EVENT, going[0]) if going else None,
+    )
 
 
 def start(session: Session, administrator: Administrator, order: Order) -> bytes:
@@ -266,5 +277,8 @@ def _find(session: Session, tenant_id: bytes, job_id: bytes | None) -> Any:
 
 def job_of(row: Any) -> Job:
     """A row of `triage_job` as a job."""
-    told = {name: getattr(row, name) for name in Job.__dataclass_fields__}
+    told = {name: getattr(row, name) for name in Job.__dataclass_fields__ if name in _KEPT}
     return Job(**told | {"action": Action(row.action), "state": State(row.state)})
+
+
+_KEPT = frozenset(triage_job.c.keys())

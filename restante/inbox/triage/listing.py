@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, func, literal, or_, select
+from sqlalchemy import Select, and_, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from restante.errors import NotFound
@@ -55,13 +55,7 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
     """
     administrator.require(Right.QUARANTINE_READ)
     connection = session.connection()
-    latest = (
-        select(event_failure.c.failure_signature, event_failure.c.quarantined_at)
-        .where(_lies(administrator.tenant_id), *chosen.conditions())
-        .order_by(event_failure.c.quarantined_at.desc())
-        .limit(LOOKED_AT)
-        .subquery()
-    )
+    latest = latest_failures(administrator, chosen).subquery()
     rows = connection.execute(
         select(
             latest.c.failure_signature,
@@ -101,6 +95,16 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
             )
         )
     return groups
+
+
+def latest_failures(administrator: Administrator, chosen: Filter) -> Select[Any]:
+    """Signature and instant of the LOOKED_AT events that came last."""
+    return (
+        select(event_failure.c.failure_signature, event_failure.c.quarantined_at)
+        .where(_lies(administrator.tenant_id), *chosen.conditions())
+        .order_by(event_failure.c.quarantined_at.desc())
+        .limit(LOOKED_AT)
+    )
 
 
 def count_quarantined(session: Session, administrator: Administrator) -> int:

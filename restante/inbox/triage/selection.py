@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -62,12 +62,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`events`: ids in the order in which they go. `late`, `forgotten`: those of them that need force."""
+    """`events`: ids in the order in which they go. `late`, `forgotten`: those of them that need force.
+
+    `recipients`: in whose inbox each is.
+    """
 
     events: list[bytes]
     late: frozenset[bytes]
     forgotten: frozenset[bytes]
     capped: bool = False
+    recipients: Mapping[bytes, bytes] = field(default_factory=dict)
 
     def without_forced(self) -> list[bytes]:
         """What goes without force."""
@@ -137,7 +141,13 @@ def _assessed(session: Session, rows: Sequence[Any], *, capped: bool = False) ->
         for start in range(0, len(hashes), AT_ONCE):
             some = hashes[start : start + AT_ONCE]
             late |= _late(session, recipient_id, project_id, some, by_key)
-    return Selection([r.event_id for r in rows], frozenset(late), frozenset(forgotten), capped)
+    return Selection(
+        [r.event_id for r in rows],
+        frozenset(late),
+        frozenset(forgotten),
+        capped,
+        {r.event_id: r.recipient_id for r in rows},
+    )
 
 
 def _late(
