@@ -11,8 +11,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from blueprints import problems
 from blueprints.console.again import to_proof
-from blueprints.console.pages import away_from_here, page, see
-from blueprints.console.sessions import ForeignForm, WrongHost
+from blueprints.console.pages import as_it_is, away_from_here, page, see
+from blueprints.console.sessions import ForeignForm, WrongHost, asks_by_itself
 from blueprints.request_ids import request_id
 from extensions import house
 from restante import errors
@@ -87,6 +87,8 @@ def show_unknown_addresses(app: Flask) -> None:
 
 def _page_of(error: Exception) -> Response:
     if isinstance(error, ProofTooOld):
+        if asks_by_itself():
+            return as_it_is()
         there = to_proof(request)
         return away_from_here(there) if "HX-Request" in request.headers else see(there)
     words = _words_of(error)

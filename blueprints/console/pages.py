@@ -63,6 +63,13 @@ def away_from_here(path: str) -> Response:
     return protect(answer)
 
 
+def as_it_is() -> Response:
+    """The page that asked by itself stays what it is (204), with all that is typed in it."""
+    answer = make_response("", 204)
+    answer.headers.update(HEADERS)
+    return protect(answer)
+
+
 def protect(answer: Response) -> Response:
     """HSTS, where the console is on https."""
     if house().settings.public_url.startswith("https:"):

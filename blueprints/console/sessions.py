@@ -68,7 +68,7 @@ def with_session(
                 return _nobody(refused)
 
             def work(session: Session) -> Response | SignedIn | RestanteError:
-                found = resume_session(session, token, used=not (polled or _asks_by_itself()))
+                found = resume_session(session, token, used=not (polled or asks_by_itself()))
                 if found is None:
                     return _nobody(refused)
                 why = refused or _missing(found, right)
@@ -92,7 +92,7 @@ def with_session(
     return decorate
 
 
-def _asks_by_itself() -> bool:
+def asks_by_itself() -> bool:
     """A page that is kept up to date (static/live.js) uses its session no more than a polled part does."""
     return request.method == "GET" and LIVE in request.headers
 

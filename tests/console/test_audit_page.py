@@ -125,6 +125,7 @@ def test_the_chain_is_verified_piece_by_piece(
     count = sum(entry.chain_id == world.tenants["acme"] for entry in audited(world))
     assert f"All {count} entries are what was written." in browser.page.text
     assert steps >= 3
+    assert browser.get("/audit/verification", headers={"Restante-Live": "1"}).status_code == 204
     assert len(audited(world)) == before
     world.house.database.run(
         lambda s: s.connection().execute(

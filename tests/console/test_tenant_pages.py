@@ -211,6 +211,10 @@ def test_what_takes_a_fresh_proof_asks_for_it_and_leads_back(world: World, ci: C
         answer = browser.ask(method, path, data={"csrf": token})
         assert answer.headers["Location"].startswith("/sign-in/again"), path
     assert browser.get("/services/new").headers["Location"] == "/sign-in/again?next=/services/new"
+    # a page that asks by itself takes nobody from what he types
+    live = {"Restante-Live": "1", "HX-Request": "true"}
+    answer = browser.get("/services/new", headers=live)
+    assert (answer.status_code, answer.headers.get("HX-Redirect")) == (204, None)
     assert len(audited(world)) == before
 
 
