@@ -43,12 +43,14 @@ def test_flask() -> None:
     assert post(BODY, sent).status_code == 204
     assert post(BODY, sent).status_code == 401
     assert seen == [Delivery("evt_1", json.loads(BODY))]
+    with app.test_request_context("/", method="POST", headers={"Transfer-Encoding": "chunked"}):
+        assert flask_answer(there, request, seen.append)[1] == 413  # of no length that is said
     one = new_challenge(bytes(16), url=URL, secret=NEW, now=NOW)
     answer = post(one.body, {"Content-Type": "application/json"})
     assert answer.json == {"challenge_response": response_to(NEW, one.token)}
 
 
-def asgi(app: AsgiReceiver, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+def asgi(app: AsgiReceiver, body: bytes, headers: dict[str, str], *more: Any) -> tuple[int, bytes]:
     scope = {
         "type": "http",
         "method": "POST",
@@ -59,6 +61,7 @@ def asgi(app: AsgiReceiver, body: bytes, headers: dict[str, str]) -> tuple[int, 
         "headers": [
             (b"host", b"hooks.example.com"),
             *((name.lower().encode(), value.encode()) for name, value in headers.items()),
+            *((name.encode(), value.encode()) for name, value in more),
         ],
     }
     pieces = [
@@ -93,5 +96,7 @@ def test_asgi() -> None:
     status, body = asgi(app, one.body, {})
     assert status == 200
     assert json.loads(body) == {"challenge_response": response_to(NEW, one.token)}
+    twice = ("Signature-Input", sent["Signature-Input"])
+    assert asgi(AsgiReceiver(receiver(), handle), BODY, fields(URL), twice)[0] == 401
     behind = AsgiReceiver(receiver(), lambda _: None, origin="https://other.example.com")
     assert asgi(behind, BODY, fields(URL))[0] == 401
