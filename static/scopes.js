@@ -17,7 +17,7 @@
 
   const draw = (cell) => {
     const words = [];
-    [...cell.children].forEach((sign, index) => {
+    [...cell.lastElementChild.children].forEach((sign, index) => {
       const verb = VERBS[index];
       const change = changes.get(key(cell, verb));
       const kind = change ? (change.sign === "+" ? "add" : "gone")
@@ -27,7 +27,7 @@
       if (kind) words.push({ add: `${verb} will be added`, gone: `${verb} will be removed`, through: `${verb} through *` }[kind] || verb);
     });
     const where = cell.dataset.project === "*" ? "all projects" : cell.dataset.project;
-    cell.setAttribute("aria-label", `${cell.dataset.name} in ${where}: ${words.join(", ") || "none"}`);
+    cell.firstElementChild.textContent = `${cell.dataset.name} in ${where}: ${words.join(", ") || "none"}`;
   };
 
   const tell = () => {
