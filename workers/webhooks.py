@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from config import Settings
 from restante.egress.client import Egress
@@ -19,7 +20,7 @@ from restante.webhooks.relay import Done, Relay
 from restante.webhooks.room import PLACES, Room
 from restante.webhooks.sealed import Secrets
 from restante.webhooks.turns import Turn
-from workers.service import Service
+from workers.service import EXPECTED, Service
 
 log = logging.getLogger("restante.workers")
 
@@ -80,9 +81,12 @@ class Webhooks(Service):
     def _carry_out(self, turn: Turn) -> int:
         try:
             return self._relay.carry_out(turn)
-        except Exception:
-            # it is due again when the turn is over
-            log.warning("callback_turn_failed callback=%s", turn.callback.public_id, exc_info=True)
+        except Exception as error:
+            unexpected = not isinstance(error, EXPECTED)
+            told = (turn.callback.public_id, type(error).__name__)
+            log.warning("callback_turn_failed callback=%s error=%s", *told, exc_info=unexpected)
+            with suppress(*EXPECTED):  # else it is due again when the turn's time is over
+                self._relay.give_up(turn)
             return 0
 
     def _challenge(self) -> int:

@@ -85,7 +85,8 @@ class Egress:
     ) -> Answer:
         """Judge and call; raises EgressRefused, CallFailed, or ValueError for fields that may not be sent.
 
-        `last_look`: called once the line stands; what it raises ends the call before a byte is sent.
+        `last_look`: called once the line stands; what it raises ends the call before a byte is sent. Its
+        time is none of the call's.
         """
         began = self._clock()
         deadline = Deadline(total_seconds, self._clock)
@@ -95,7 +96,11 @@ class Egress:
         address, line = self._open(route, deadline)
         try:
             if last_look is not None:
+                looked_at = self._clock()
                 last_look()
+                took = self._clock() - looked_at
+                deadline.put_off(took)
+                began += took
             line.send(message)
             got = read_answer(line, method=method, limit=ANSWER_BYTES[purpose])
             certificate = line.certificate

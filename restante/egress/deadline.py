@@ -22,3 +22,7 @@ class Deadline:
         if left <= 0:
             raise CallFailed(Cause.TIMEOUT, "the call's whole time is over")
         return min(step_seconds, left)
+
+    def put_off(self, seconds: float) -> None:
+        """Time that somebody else has taken is none of the call's."""
+        self._end += seconds

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -45,8 +46,10 @@ CALL_SECONDS = 10.0
 MOST_A_TURN = 50
 TURN_SECONDS = 10.0
 """After so long a turn takes no more events: others wait for its place."""
-SETTLE_SECONDS = 30.0
-"""So long a busy database is asked to take down what came of a delivery; its lease is twice as long."""
+PATIENCE_SECONDS = 15.0
+"""So long a busy database is asked again, before a delivery and after it; a lease is four times as long."""
+UNITS = 4
+"""Transactions at once: deliveries wait here for each other, and leave connections to all else."""
 T = TypeVar("T")
 
 
@@ -81,13 +84,14 @@ class Relay:
         self._secrets = secrets
         self._keys = keys
         self._side_by_side = side_by_side
+        self._units = threading.BoundedSemaphore(UNITS)
         self._clock = clock
         self._sleep = sleep
         self._challenger = Challenger(database, egress, secrets)
 
     def take(self, room: Room) -> Taken:
         """Turns for this relay, as it has room."""
-        return self._database.run(lambda s: take_turns(s, room))
+        return self._run(lambda s: take_turns(s, room))
 
     def carry_out(self, turn: Turn) -> int:
         """Deliver until there is nothing, something fails, or it has been long enough → how many went out."""
@@ -110,6 +114,10 @@ class Relay:
                 at_once = widened(at_once, slowest_seconds=slowest, most=most)
         self._end(turn, at_once, idle=False)
         return sent
+
+    def give_up(self, turn: Turn) -> None:
+        """Something went wrong in it: whoever is next has it in a second, and not when its time is over."""
+        self._end(turn, 1, idle=True)
 
     def post(self, turn: Turn, parcel: Parcel) -> Result:
         """Send it. The URL is judged by the egress, now as ever. Raises TurnOver."""
@@ -140,7 +148,7 @@ class Relay:
 
     def challenge_due(self, *, most: int) -> int:
         """Challenge active callbacks whose time has come → how many."""
-        due = self._database.run(lambda s: _due(s, most))
+        due = self._run(lambda s: _due(s, most))
         done = 0
         for tenant_id, callback_id in due:
             begun = self._begin(tenant_id, callback_id)
@@ -167,35 +175,41 @@ class Relay:
             return None  # it is due again in a quarter of an hour
 
     def _prepare(self, turn: Turn, most: int) -> list[Parcel]:
-        return self._database.run(lambda s: prepare(s, turn, self._keys, self._secrets, most=most))
+        return self._patiently(lambda s: prepare(s, turn, self._keys, self._secrets, most=most))
 
     def _last_look(self, turn: Turn) -> None:
         """The line stands, and not a byte has gone out: raises TurnOver where none is to go out any more."""
-        if not self._database.run(lambda s: is_current(s, turn)):
+        if not self._patiently(lambda s: is_current(s, turn)):
             raise TurnOver
 
     def _deliver(self, turn: Turn, parcel: Parcel) -> Done:
         try:
             result = self.post(turn, parcel)
-        except TurnOver:
+        except (TurnOver, Overloaded) as error:
             self._patiently(lambda s: give_back(s, parcel))
+            if isinstance(error, Overloaded):
+                raise  # the turn is still this relay's, and to be given up
             return Done(goes_on=False, seconds=0.0)
         goes_on = self._patiently(lambda s: settle(s, turn, parcel, result))
         return Done(goes_on=goes_on, seconds=result.seconds)
 
     def _end(self, turn: Turn, at_once: int, *, idle: bool) -> None:
-        self._database.run(lambda s: end_turn(s, turn, at_once=at_once, idle=idle))
+        self._patiently(lambda s: end_turn(s, turn, at_once=at_once, idle=idle))
 
     def _patiently(self, work: Callable[[Session], T]) -> T:
-        """What is not written down happens again: a busy database is asked until the lease is nearly over."""
+        """What is not written down happens again: a busy database is asked a while, within the lease."""
         began = self._clock()
         while True:
             try:
-                return self._database.run(work)
+                return self._run(work)
             except Overloaded:
-                if self._clock() - began >= SETTLE_SECONDS:
+                if self._clock() - began >= PATIENCE_SECONDS:
                     raise
                 self._sleep(random.uniform(0.1, 1.0))  # noqa: S311 - jitter
+
+    def _run(self, work: Callable[[Session], T]) -> T:
+        with self._units:
+            return self._database.run(work)
 
 
 def _due(session: Session, most: int) -> list[tuple[bytes, bytes]]:

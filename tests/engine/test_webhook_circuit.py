@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
 import pytest
 
 from restante.egress.refusal import Cause
+from restante.errors import Overloaded
+from restante.storage.transaction import Session
 from restante.webhooks.callbacks import Callback, Mode
 from restante.webhooks.delivery import Parcel
 from restante.webhooks.relay import Done
@@ -18,6 +20,7 @@ from tests.engine.hooks import VERBS, Hooks
 from tests.factories import Mailbox, make_tenant, pass_time
 from tests.http.callbacks import http
 from tests.support.databases import TestDatabase
+from workers.webhooks import Webhooks
 
 
 @pytest.fixture
@@ -221,3 +224,57 @@ def test_what_is_removed_while_it_is_answered_is_settled_all_the_same(
     assert mail.read(event_id)["status"] == "completed"
     assert hooks.now(one).status == "rejected"
     assert hooks.attempts(one) == [("delivered", 200)]
+
+
+class Busy:
+    """A database that has no slot free for some units of work, and then it has."""
+
+    def __init__(self, database: TestDatabase, refusals: Iterable[bool]) -> None:
+        self._database = database
+        self._refusals = iter(refusals)
+        self.tried = 0
+
+    def run(self, work: Callable[[Session], Any]) -> Any:
+        self.tried += 1
+        if next(self._refusals, False):
+            raise Overloaded
+        return self._database.run(work)
+
+
+def test_a_busy_database_is_waited_for_and_counts_against_nobody(
+    hooks: Hooks, mail: Mailbox, database: TestDatabase
+) -> None:
+    mail.publish()
+    one = hooks.active(mail)
+    busy = Busy(
+        database, [False, *[True, False] * 5]
+    )  # the turn; then each of it at the second try
+    relay = hooks.relay(busy)
+    relay._sleep = lambda _: None
+    assert hooks.pass_once(relay) == 1
+    assert busy.tried == 11
+    assert hooks.attempts(one) == [("delivered", 200)]
+
+
+def test_a_turn_that_cannot_go_on_is_given_up_and_what_it_held_given_back(
+    hooks: Hooks, mail: Mailbox, database: TestDatabase
+) -> None:
+    event_id = mail.publish().event_id
+    one = hooks.active(mail)
+    # the turn and the claim; no last look while its patience lasts; then all goes well
+    busy = Busy(database, [False, False, True, True])
+    relay = hooks.relay(busy)
+
+    def pass_on(seconds: float) -> None:
+        hooks.clock.now += 20
+
+    relay._sleep = pass_on
+    service = Webhooks(relay)
+    assert service.run_once() == {"turns": 1, "sent": 0}
+    assert hooks.receiver.requests == []
+    assert mail.read(event_id)["status"] == "pending"
+    row = hooks.row(one)
+    assert (row.failures, row.circuit) == (0, "closed")
+    pass_time(database, 2)
+    assert hooks.pass_once() == 1
+    service.stop()
