@@ -76,9 +76,9 @@ class Unit(Session):
     def _begun(self) -> Connection:
         connection = self._connection
         if connection is None:
-            connection = self._engine.connect()
+            # kept before it begins: one that cannot is given back all the same
+            connection = self._connection = self._engine.connect()
             connection.begin()
-            self._connection = connection
         return connection
 
 
