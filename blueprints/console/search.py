@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from flask import Blueprint, Response, request
 
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
+from restante.coordination.assignment_list import read_assignment
+from restante.coordination.room_list import read_room
 from restante.errors import NotFound
+from restante.identity.administrators import Administrator
 from restante.identity.called import agent_called, called
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
@@ -45,19 +50,26 @@ def search(session: Session, who: SignedIn) -> Response:
 
 def _exact(session: Session, who: SignedIn, q: str) -> str | None:
     admin = administrator(who)
-    if (event_id := decode_id(Prefix.EVENT, q)) is not None:
-        try:
-            return f"/events/{inspect(session, admin, event_id).event_id}"
-        except NotFound:
-            return None
-    if (job_id := decode_id(Prefix.JOB, q)) is not None:
-        try:
-            return f"/quarantine/jobs/{jobs.read(session, admin, job_id).public_id}"
-        except NotFound:
-            return None
+    for prefix, lead in _LEADS.items():
+        if (raw := decode_id(prefix, q)) is not None:
+            try:
+                return lead(session, admin, raw)
+            except NotFound:
+                return None
     agent_id = decode_id(Prefix.AGENT, q)
     if agent_id is not None and called(session, admin.tenant_id, [q]):
         return f"/inboxes/{q}"
     if q and (named := agent_called(session, admin.tenant_id, q)) is not None:
         return f"/inboxes/{encode_id(Prefix.AGENT, named)}"
     return None
+
+
+_LEADS: Mapping[Prefix, Callable[[Session, Administrator, bytes], str]] = {
+    Prefix.EVENT: lambda s, who, raw: f"/events/{inspect(s, who, raw).event_id}",
+    Prefix.JOB: lambda s, who, raw: f"/quarantine/jobs/{jobs.read(s, who, raw).public_id}",
+    Prefix.ASSIGNMENT: lambda s, who, raw: (
+        f"/assignments/{read_assignment(s, who, raw).assignment.assignment_id}"
+    ),
+    Prefix.ROOM: lambda s, who, raw: f"/rooms/{read_room(s, who, raw).public_id}",
+}
+"""Where an id leads; NotFound for another tenant's as for none."""

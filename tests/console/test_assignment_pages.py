@@ -29,6 +29,8 @@ def test_what_nobody_has_comes_first_and_is_counted(
     assert listed(browser) == [nobody, *runs[::-1], done]
     (number,) = browser.page.all("b", **{"class": "assignments"})
     assert number.text == "1 that nobody has"
+    answer = browser.get("/search", query_string={"q": done})
+    assert answer.headers["Location"] == f"/assignments/{done}"
     assert listed(browser, "/assignments?state=completed") == [done]
     assert listed(browser, "/assignments?agent=alice&state=assigned") == runs[::-1]
     assert listed(browser, "/assignments?agent=bob") == []
@@ -116,6 +118,7 @@ def test_wu_039_assignments_of_others_are_as_those_that_never_were(
     assert rival.page.all("b", **{"class": "assignments"}) == []
     form = {"csrf": rival.token(), "why": "theirs"}
     for named in (made, nobody, unknown_id("asg"), "x"):
+        assert rival.get("/search", query_string={"q": named}).status_code == 404
         assert rival.get(f"/assignments/{named}").status_code == 404
         assert rival.post(f"/assignments/{named}/cancel", form).status_code == 404
     assert len(alice.claim()) == 1

@@ -29,6 +29,8 @@ def test_rooms_tell_who_has_read_how_far(world: World, alice: Caller, bob: Calle
     told = [[c.text for c in row.all("td")] for row in browser.page.all("tr")[1:]]
     assert [one.text for one in browser.page.all("th", scope="row")] == ["other", "standup"]
     assert told[1][:3] == ["main", "2", "3 posts"]
+    answer = browser.get("/search", query_string={"q": room})
+    assert answer.headers["Location"] == f"/rooms/{room}"
     browser.get(f"/rooms/{room}")
     readers = browser.page.one("ul", **{"class": "readers"}).all("li")
     assert [one.text for one in readers] == ["alice has asked for none", "bob read to 2 of 3"]
@@ -80,6 +82,7 @@ def test_wu_039_rooms_of_others_are_as_those_that_never_were(
     assert "No rooms yet" in rival.page.text
     form = {"csrf": rival.token()}
     for named in (room, unknown_id("room"), "x"):
+        assert rival.get("/search", query_string={"q": named}).status_code == 404
         assert rival.get(f"/rooms/{named}").status_code == 404
         assert rival.post(f"/rooms/{named}/posts", form).status_code == 404
     assert ("payload.read", "done") not in actions(world)

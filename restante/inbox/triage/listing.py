@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import Select, and_, func, literal, or_, select
+from sqlalchemy import Select, and_, bindparam, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from restante.errors import NotFound
@@ -20,6 +20,7 @@ from restante.inbox.rules import PAGE_BYTES
 from restante.inbox.triage.selection import Filter
 from restante.storage import page_token
 from restante.storage.ids import Prefix, encode_id
+from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.failures import event_failure
 
 GROUPS = 100
@@ -31,7 +32,7 @@ COUNTED = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Quarantined events that failed alike. `sample`: the latest one's failure; its id goes with it."""
+    """Quarantined events that failed alike. `sample_id`: the one made last, which failed like that."""
 
     failure_signature: str
     count: int
@@ -62,25 +63,20 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
             func.count().label("events"),
             func.min(latest.c.quarantined_at).label("first_at"),
             func.max(latest.c.quarantined_at).label("last_at"),
+            func.max(latest.c.event_id).label("sample_id"),
         )
         .group_by(latest.c.failure_signature)
         .order_by(func.count().desc(), latest.c.failure_signature)
         .limit(GROUPS)
     ).all()
+    samples = {
+        row.event_id: row
+        for row in connection.execute(_SAMPLES, {"events": [row.sample_id for row in rows]})
+    }
     groups = []
     for row in rows:
-        sample = connection.execute(
-            select(event_failure.c.event_id, event_failure.c.code, event_failure.c.message)
-            .where(
-                _lies(administrator.tenant_id),
-                event_failure.c.failure_signature == row.failure_signature,
-                event_failure.c.quarantined_at == row.last_at,
-                *chosen.conditions(),
-            )
-            .limit(1)
-        ).first()
-        type_ = None if sample is None else _type(session, sample.event_id)
-        if sample is None or type_ is None:
+        sample = samples.get(row.sample_id)
+        if sample is None:
             continue  # it has left since
         groups.append(
             Group(
@@ -89,7 +85,7 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
                 first_at=row.first_at,
                 last_at=row.last_at,
                 sample_id=sample.event_id,
-                type=type_,
+                type=str(orjson.loads(sample.envelope)["type"]),
                 code=sample.code,
                 message=sample.message,
             )
@@ -98,9 +94,13 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
 
 
 def latest_failures(administrator: Administrator, chosen: Filter) -> Select[Any]:
-    """Signature and instant of the LOOKED_AT events that came last."""
+    """Signature, instant and id of the LOOKED_AT events that came last."""
     return (
-        select(event_failure.c.failure_signature, event_failure.c.quarantined_at)
+        select(
+            event_failure.c.failure_signature,
+            event_failure.c.quarantined_at,
+            event_failure.c.event_id,
+        )
         .where(_lies(administrator.tenant_id), *chosen.conditions())
         .order_by(event_failure.c.quarantined_at.desc())
         .limit(LOOKED_AT)
@@ -191,14 +191,6 @@ def _token(session: Session, of: tuple[str, ...], row: Any) -> str:
     return page_token.give(session, of, [row.quarantined_at.isoformat(), row.event_id.hex()])
 
 
-def _type(session: Session, event_id: bytes) -> str | None:
-    try:
-        found = locate.by_event_id(session, event_id)
-    except NotFound:
-        return None
-    return str(orjson.loads(found.row.envelope)["type"])
-
-
 def _quarantined_json(session: Session, found: locate.Located, at: datetime) -> bytes:
     """The event with its payload, whose it is and how it failed."""
     failed = failures.last_error(session, found.event_id)
@@ -215,3 +207,20 @@ def _quarantined_json(session: Session, found: locate.Located, at: datetime) -> 
         status=Gate.QUARANTINED,
         more=b"," + orjson.dumps(beyond)[1:-1],
     )
+
+
+_SAMPLES = (
+    select(
+        event_failure.c.event_id,
+        event_failure.c.code,
+        event_failure.c.message,
+        event_content.c.envelope,
+    )
+    .join(agent_inbox, agent_inbox.c.event_id == event_failure.c.event_id)
+    .join(
+        event_content,
+        (event_content.c.recipient_id == agent_inbox.c.recipient_id)
+        & (event_content.c.sequence_number == agent_inbox.c.sequence_number),
+    )
+    .where(event_failure.c.event_id.in_(bindparam("events", expanding=True)))
+)
