@@ -270,17 +270,13 @@ def check_origin(text: str) -> str:
         raise ValueError(
             f"is http for a host that is not loopback, so tokens would travel in the clear{remedy}"
         )
-    if not text.isascii() or host.endswith("."):
-        raise ValueError(
-            "must have its host as it is called: letters of other scripts as xn--, no dot at the end"
-            + remedy
-        )
     name = f"[{host}]" if ":" in host else host
     canonical = f"{url.scheme}://{name}" + (f":{port}" if port is not None else "")
-    if text != canonical or (url.scheme, port) in (("https", 443), ("http", 80)):
+    plain = text.isascii() and not host.endswith(".")
+    if text != canonical or not plain or (url.scheme, port) in (("https", 443), ("http", 80)):
         raise ValueError(
-            "must be an origin as browsers write it: lower case, no path, query, user or default port"
-            + remedy
+            "must be an origin as browsers write it: lower case, other scripts as xn--, no dot at the end, "
+            f"no path, query, user or default port{remedy}"
         )
     return text
 
