@@ -28,7 +28,7 @@ class Shown:
 
 def shown(points: Sequence[Point], wanted: Range, *, since: datetime | None) -> Shown:
     """`since`: when the present fire began, if there is one."""
-    first, last = points[0].at, points[-1].at
+    first = points[0].at
     within = since is not None and since >= first
     share = (since - first) / wanted.length if since is not None and within else 0.0
     return Shown(
@@ -56,7 +56,7 @@ def shown(points: Sequence[Point], wanted: Range, *, since: datetime | None) -> 
             "delivery": spark([_seconds(point.p50_ms) for point in points]),
         },
         burns=across_at(share) if within else None,
-        hours=[first + (last - first) * number / (HOURS - 1) for number in range(HOURS)],
+        hours=[first + wanted.length * number / (HOURS - 1) for number in range(HOURS)],
         points=points,
     )
 
@@ -71,6 +71,11 @@ def short(seconds: float | None) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f}\N{NO-BREAK SPACE}ms"
     return f"{_two(seconds)}\N{NO-BREAK SPACE}s"
+
+
+def seconds(number: float | None) -> str:
+    """On an axis: `0.1 s`, `1,000 s`."""
+    return UNKNOWN if number is None else f"{number:,g}\N{NO-BREAK SPACE}s"
 
 
 def rate(number: float | None) -> str:

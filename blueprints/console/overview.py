@@ -1,22 +1,36 @@
-"""The overview: what needs somebody first, each with its next step, and how much there is."""
+"""The overview: what needs somebody first, each with its next step, how much there is, and since when."""
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from datetime import timedelta
 
+from flask import Blueprint, Response, request
+
+from blueprints.console.history import grouped, rate, seconds, short, shown
+from blueprints.console.needs import needs
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
+from restante.coordination.assignment_list import COUNTED as UNROUTABLE
+from restante.coordination.assignment_list import count_unroutable
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.attention import INBOXES, attention
+from restante.inbox.fire import fire
+from restante.inbox.growth import growing
 from restante.inbox.inbox_list import MOST
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
 from restante.inbox.triage.listing import COUNTED
+from restante.sampling.series import RANGES, last_hour, percentile_ms, series
 from restante.storage.transaction import Session
+from restante.webhooks.reviewing import COUNTED as TO_APPROVE
+from restante.webhooks.reviewing import count_waiting
 
 blueprint = Blueprint("console_overview", __name__)
+USUAL = "24h"
+ROWS = 24
+"""Of a table that stands for a chart."""
 
 
 @blueprint.get("/overview")
@@ -24,14 +38,32 @@ blueprint = Blueprint("console_overview", __name__)
 def overview(session: Session, who: SignedIn) -> Response:
     """Of the operator's tenant. Here everybody comes first: who is the platform's goes on to what is his."""
     if not may(who.operator.role, Right.EVENTS_READ):
-        return see("/account")
-    found = attention(session, administrator(who))
+        return see("/platform")
+    admin = administrator(who)
+    found = attention(session, admin)
+    chosen = request.args.get("range", "")
+    chosen = chosen if chosen in RANGES else USUAL
+    risen = growing(session, found.inboxes)
+    lines, left_out = needs(
+        found,
+        growing=risen,
+        unroutable=count_unroutable(session, admin),
+        to_approve=count_waiting(session, admin),
+    )
+    burning = fire(session, admin)
+    points = series(session, admin, RANGES[chosen])
+    hour = last_hour(session, admin)
+    shares = [percentile_ms(hour.delivered, share) for share in (0.5, 0.95)]
     return shell(
         "overview.html",
         session,
         who,
         here="overview",
         attention=found,
+        needs=lines,
+        left_out=left_out,
+        growing=risen,
+        most_of={"unroutable": UNROUTABLE, "to_approve": TO_APPROVE},
         pending=found.total(Status.PENDING),
         claimed=found.total(Status.CLAIMED),
         scheduled=found.total(Status.SCHEDULED),
@@ -39,4 +71,16 @@ def overview(session: Session, who: SignedIn) -> Response:
         counted=COUNTED,
         most=MOST,
         polls=POLLS,
+        ranges=RANGES,
+        chosen=chosen,
+        usual=USUAL,
+        day=timedelta(days=1),
+        history=shown(points, RANGES[chosen], since=None if burning is None else burning.since),
+        rows=grouped(points, ROWS),
+        as_table=request.args.get("view") == "table",
+        leases_ended=hour.lease_expirations,
+        delivery=[short(None if share is None else share / 1000) for share in shares],
+        short=short,
+        seconds=seconds,
+        rate=rate,
     )

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from blueprints.console.overview import ROWS
 from restante.identity.roles import Role
+from restante.inbox.fire import BURNS, MANY
+from restante.sampling.series import RANGES
 from tests.console.browsing import Browser, signed_in
 from tests.http.test_triage import poison
 from tests.http.world import Caller, World
+from workers.history import History
+from workers.sampler import Sampler
 
 
 def needs(browser: Browser) -> list[str]:
@@ -15,7 +22,8 @@ def needs(browser: Browser) -> list[str]:
 
 def figures(browser: Browser) -> dict[str, str]:
     found = browser.page.one("dl", **{"class": "figures"})
-    names, values = found.all("dt"), found.all("dd")
+    names = found.all("dt")
+    values = [one for one in found.all("dd") if "data-figure" in one.attributes]
     return {name.text: value.text for name, value in zip(names, values, strict=True)}
 
 
@@ -49,11 +57,10 @@ def test_the_worst_comes_first_each_with_its_next_step(
         "Pending": "3",
         "Oldest pending": "",
         "In flight": "0",
-        "Scheduled": "0",
         "Quarantined": "3",
+        "Leases ended": "0",
+        "Delivery, p50": "\u2013",
     }
-    title = browser.page.one("title").text
-    assert title.startswith("(!)")
     links = [a.attributes["href"] for a in browser.page.all("a", **{"class": "button"})]
     for link in links:
         assert browser.get(link).status_code == 200, link
@@ -74,3 +81,59 @@ def test_wu_039_another_tenants_trouble_is_not_told(
     assert "Nothing needs you" in rival.page.text
     assert "alice" not in rival.page.text
     assert figures(rival)["Quarantined"] == "0"
+
+
+def test_a_fire_is_told_on_other_pages_until_it_is_out(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    poison(alice, bob, *["x"] * MANY)
+    browser = signed_in(world, role=Role.TENANT_ADMIN)
+
+    def told(path: str) -> tuple[bool, str]:
+        browser.get(path)
+        title = browser.page.one("title").text
+        return title.startswith("(!)"), browser.page.one("div", id="fire").text
+
+    burns, line = told("/inboxes")
+    assert burns
+    assert line.startswith(f"{MANY} events quarantined by one cause since ")
+    assert "still rising. Triage it" in line
+    link = browser.page.one("div", id="fire").one("a").attributes["href"]
+    for path in ("/overview", "/quarantine", link):
+        assert told(path) == (True, ""), path  # about that very fire
+    world.pass_time(90)
+    assert "rising" not in told("/inboxes")[1]
+    world.pass_time(BURNS.total_seconds())
+    assert told("/inboxes") == (False, "")
+    world.tenant("rival", "main")
+    rival = signed_in(world, tenant="rival", email="r@example.com")
+    rival.get("/inboxes")
+    assert rival.page.one("div", id="fire").text == ""
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_history_is_shown_as_charts_and_as_tables(
+    world: World, alice: Caller, bob: Caller, name: str
+) -> None:
+    database = world.house.database
+    for seconds in (0, 60):
+        world.pass_time(seconds)
+        alice.publish(bob)
+        (event,) = bob.claim(limit=1)
+        settled = {"claim_generation": event["claim_generation"]}
+        assert bob.post(f"A/inbox/{event['event_id']}/ack", settled).status_code == 200
+        History(database, world.house.tally).run_once()
+        Sampler(database).run_once()
+    browser = signed_in(world)
+    browser.get(f"/overview?range={name}")
+    charts = browser.page.all("figure", role="img")
+    assert [one.attributes["aria-label"].split(" over ")[0] for one in charts] == [
+        "Arrivals and completions a minute",
+        "Delivery latency",
+    ]
+    assert figures(browser)["Delivery, p50"].endswith(("ms", "s"))
+    browser.get(f"/overview?range={name}&view=table")
+    assert not browser.page.all("figure")
+    for table in browser.page.all("table"):
+        assert 0 < len(table.one("tbody").all("tr")) <= ROWS
+        assert len(table.all("caption")) == 1

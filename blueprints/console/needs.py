@@ -1,0 +1,38 @@
+"""What needs somebody, worst first, as the overview lists it: at most seven, each with its next step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from restante.inbox.attention import Attention
+
+MOST_NEEDS = 7
+
+
+class Need(NamedTuple):
+    """A line: which kind, by which its words are chosen (templates/console/needs.html), and of what."""
+
+    kind: str
+    what: Any
+
+
+def needs(
+    found: Attention, *, growing: Mapping[str, int], unroutable: int, to_approve: int
+) -> tuple[list[Need], int]:
+    """The lines, and how many more there would be."""
+    risen = [line for line in found.inboxes if line.agent.public_id in growing]
+    risen.sort(key=lambda line: -growing[line.agent.public_id])
+    lines = [Need("cause", cause) for cause in found.causes]
+    others = {
+        "causes": found.more_causes,
+        "growing": risen,
+        "unroutable": unroutable,
+        "unread": found.unread,
+        "away": found.away,
+        "to_approve": to_approve,
+        "paused": found.paused,
+        "disabled": found.disabled,
+    }
+    lines += [Need(kind, what) for kind, what in others.items() if what]
+    return lines[:MOST_NEEDS], max(0, len(lines) - MOST_NEEDS)
