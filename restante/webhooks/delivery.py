@@ -50,6 +50,18 @@ class Parcel:
     event_id: bytes | None = None
     generation: int = 0
     attempt: int = 1
+    is_keyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Parcels that go out side by side. `is_last`: nothing else was claimable, nor will be by their acks."""
+
+    parcels: list[Parcel]
+    is_last: bool
+
+
+NOTHING = Round([], is_last=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,7 @@ def consumer_of(turn: Turn) -> str:
 
 def prepare(
     session: Session, turn: Turn, keys: ServerKeys, secrets: Secrets, *, most: int = 1
-) -> list[Parcel]:
+) -> Round:
     """The next parcels, at most so many, their events claimed; none: nothing is to be sent now.
 
     Grants, the agent's status and the callback's are looked at here, at every delivery. Raises TurnOver.
@@ -79,39 +91,47 @@ def prepare(
         raise TurnOver
     standing = standings(session, [one.agent_id]).get(one.agent_id)
     if standing is None:
-        return []
+        return NOTHING
     delivers = one.mode is Mode.DELIVER
-    bodies = _claimed(session, turn, standing, most) if delivers else _told(turn, standing)
+    bodies, left = _claimed(session, turn, standing, most) if delivers else _told(turn, standing)
     if not bodies:
-        return []
+        return NOTHING
     if not is_current(session, turn, locked=True):
         raise TurnOver
     now = database_now(session)
     kid, key = keys.signer(session, now)
     signer = Signer(kid, key, secrets.live(session, one.id, now))
-    return [_parcel(turn, standing.agent, body, signer, now) for body in bodies]
+    parcels = [_parcel(turn, standing.agent, body, signer, now) for body in bodies]
+    # the ack of an event with an ordering key makes the next one of the key claimable
+    return Round(parcels, is_last=not left and not any(one.is_keyed for one in parcels))
 
 
-def _claimed(session: Session, turn: Turn, standing: Standing, most: int) -> list[bytes]:
-    """Events as they are claimed, so many as the callback may hold besides those that it holds."""
+def _claimed(
+    session: Session, turn: Turn, standing: Standing, most: int
+) -> tuple[list[bytes], int]:
+    """Events as they are claimed, so many as the callback may hold besides those that it holds.
+
+    And how many are claimable besides.
+    """
     one = turn.callback
     projects = standing.projects(one.mode, one.projects)
     room = min(most, one.max_in_flight - _held(session, turn))
     if not projects or room <= 0:
-        return []
+        return [], 0
     request = ClaimRequest(
         projects=projects, limit=room, lease_seconds=LEASE_SECONDS, consumer=consumer_of(turn)
     )
-    return claim(session, standing.agent, request).events
+    claimed = claim(session, standing.agent, request)
+    return claimed.events, claimed.claimable
 
 
-def _told(turn: Turn, standing: Standing) -> list[bytes]:
-    """That something is there."""
+def _told(turn: Turn, standing: Standing) -> tuple[list[bytes], int]:
+    """That something is there; nothing else is to be said."""
     if not standing.projects(turn.callback.mode, turn.callback.projects):
-        return []
+        return [], 0
     agent_id = standing.agent.public_id
     told = {"type": "inbox_updated", "agent_id": agent_id, "cursor_hint": turn.head}
-    return [orjson.dumps(told)]
+    return [orjson.dumps(told)], 0
 
 
 def _parcel(turn: Turn, agent: Principal, body: bytes, signer: Signer, now: datetime) -> Parcel:
@@ -129,6 +149,7 @@ def _parcel(turn: Turn, agent: Principal, body: bytes, signer: Signer, now: date
         event_id=decode_id(Prefix.EVENT, told["event_id"]),
         generation=told["claim_generation"],
         attempt=told["attempts"],
+        is_keyed=told["ordering_key"] is not None,
     )
 
 

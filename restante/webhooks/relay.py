@@ -30,7 +30,7 @@ from restante.storage.transaction import Database
 from restante.webhooks.challenge import Challenge
 from restante.webhooks.challenger import Challenger, told
 from restante.webhooks.circuit import widened
-from restante.webhooks.delivery import Parcel, Result, TurnOver, prepare
+from restante.webhooks.delivery import Parcel, Result, Round, TurnOver, prepare
 from restante.webhooks.judging import TRIED_AFTER, settle_challenge
 from restante.webhooks.outcomes import Outcome, outcome_of, retry_after
 from restante.webhooks.registration import challenge_again
@@ -98,21 +98,27 @@ class Relay:
         began, sent, at_once = self._clock(), 0, turn.at_once
         while sent < MOST_A_TURN and self._clock() - began < TURN_SECONDS:
             try:
-                parcels = self._prepare(turn, at_once)
+                batch = self._prepare(turn, at_once)
             except TurnOver:
                 log.info("callback_turn_over callback=%s", turn.callback.public_id)
                 return sent
-            if not parcels:
-                self._end(turn, at_once, idle=True)
-                return sent
-            done = list(self._side_by_side(partial(self._deliver, turn), parcels))
-            sent += len(parcels)
+            if not batch.parcels:
+                break
+            alone = batch.is_last and len(batch.parcels) == 1  # then its settling ends the turn
+            deliver = partial(self._deliver, turn, ends_with=at_once if alone else None)
+            done = list(self._side_by_side(deliver, batch.parcels))
+            sent += len(done)
             if not all(one.goes_on for one in done):
                 return sent
-            if len(parcels) == at_once:
+            if len(done) == at_once:
                 slowest, most = max(one.seconds for one in done), turn.callback.max_in_flight
                 at_once = widened(at_once, slowest_seconds=slowest, most=most)
-        self._end(turn, at_once, idle=False)
+            if batch.is_last:
+                break
+        else:
+            self._end(turn, at_once, idle=False)
+            return sent
+        self._end(turn, at_once, idle=True)
         return sent
 
     def give_up(self, turn: Turn) -> None:
@@ -174,7 +180,7 @@ class Relay:
         except (RateLimited, NotFound, CallbackConflict):
             return None  # it is due again in a quarter of an hour
 
-    def _prepare(self, turn: Turn, most: int) -> list[Parcel]:
+    def _prepare(self, turn: Turn, most: int) -> Round:
         return self._patiently(lambda s: prepare(s, turn, self._keys, self._secrets, most=most))
 
     def _last_look(self, turn: Turn) -> None:
@@ -182,7 +188,7 @@ class Relay:
         if not self._patiently(lambda s: is_current(s, turn)):
             raise TurnOver
 
-    def _deliver(self, turn: Turn, parcel: Parcel) -> Done:
+    def _deliver(self, turn: Turn, parcel: Parcel, *, ends_with: int | None) -> Done:
         try:
             result = self.post(turn, parcel)
         except (TurnOver, Overloaded) as error:
@@ -190,7 +196,7 @@ class Relay:
             if isinstance(error, Overloaded):
                 raise  # the turn is still this relay's, and to be given up
             return Done(goes_on=False, seconds=0.0)
-        goes_on = self._patiently(lambda s: settle(s, turn, parcel, result))
+        goes_on = self._patiently(lambda s: settle(s, turn, parcel, result, ends_with=ends_with))
         return Done(goes_on=goes_on, seconds=result.seconds)
 
     def _end(self, turn: Turn, at_once: int, *, idle: bool) -> None:

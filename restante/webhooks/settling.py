@@ -34,8 +34,12 @@ GIVEN_BACK = timedelta(seconds=1)
 """Not at once: so many immediate releases in a row would quarantine an event that did nothing."""
 
 
-def settle(session: Session, turn: Turn, parcel: Parcel, result: Result) -> bool:
+def settle(
+    session: Session, turn: Turn, parcel: Parcel, result: Result, *, ends_with: int | None = None
+) -> bool:
     """Write down what came of it → whether to go on with this turn.
+
+    `ends_with`: it is the turn's last, and the next one begins with so many at once.
 
     The first failure of a turn ends it: what was on its way besides is settled, and counts no more. So a
     receiver that goes away with eight deliveries on their way has failed once.
@@ -65,8 +69,10 @@ def settle(session: Session, turn: Turn, parcel: Parcel, result: Result) -> bool
     if not current:
         return False
     goes_on = "due_at" not in values
-    if parcel.event_id is None and goes_on:
-        goes_on, values = False, values | {"notified_cursor": parcel.cursor, "due_at": now + IDLE}
+    if goes_on and parcel.event_id is None:
+        values["notified_cursor"] = parcel.cursor
+    if goes_on and ends_with is not None:
+        goes_on, values["due_at"], values["at_once"] = False, now + IDLE, ends_with
     connection.execute(
         update(callback).where(callback.c.callback_id == turn.callback.id).values(values)
     )

@@ -97,6 +97,14 @@ def test_max_in_flight_of_one_is_one_after_another(hooks: Hooks, mail: Mailbox) 
     assert numbers(hooks) == [1, 2, 3, 4]
 
 
+def test_events_of_a_key_follow_each_other_in_one_turn(hooks: Hooks, mail: Mailbox) -> None:
+    hooks.active(mail)
+    for _ in range(3):
+        mail.publish(ordering_key="k")
+    assert rounds(hooks) == [1] * 3
+    assert numbers(hooks) == [1, 2, 3]
+
+
 def test_a_receiver_that_goes_away_with_eight_on_their_way_has_failed_once(
     hooks: Hooks, mail: Mailbox
 ) -> None:
@@ -247,12 +255,12 @@ def test_a_busy_database_is_waited_for_and_counts_against_nobody(
     mail.publish()
     one = hooks.active(mail)
     busy = Busy(
-        database, [False, *[True, False] * 5]
+        database, [False, *[True, False] * 3]
     )  # the turn; then each of it at the second try
     relay = hooks.relay(busy)
     relay._sleep = lambda _: None
     assert hooks.pass_once(relay) == 1
-    assert busy.tried == 11
+    assert busy.tried == 7
     assert hooks.attempts(one) == [("delivered", 200)]
 
 

@@ -41,7 +41,8 @@ def test_two_relays_share_the_work_and_a_dead_ones_is_taken_over(
     first, second = hooks.relay(), hooks.relay()
     (turn,) = first.take(Room()).turns
     assert second.take(Room()).turns == []
-    (parcel,) = hooks.database.run(lambda s: prepare(s, turn, first._keys, hooks.secrets))
+    batch = hooks.database.run(lambda s: prepare(s, turn, first._keys, hooks.secrets))
+    (parcel,) = batch.parcels
     first.post(turn, parcel)  # and it is killed before it could ack
     pass_time(hooks.database, 61)
     assert states(mail)[0][0] == "pending"  # whoever looks ends the lease: a failed attempt
