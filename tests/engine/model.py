@@ -7,7 +7,9 @@ project, no jitter (`backoff` is zero), keys are skipped over quarantined heads.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 FINAL = ("completed", "cancelled", "expired")
 
@@ -28,6 +30,9 @@ class Mail:
     wakes: float | None = None
     asked_to_cancel: bool = False
     redriven: bool = False
+    # what it is an assignment's event of (together.py); a commit passes it over
+    work: Any = None
+    superseded: bool = False
 
 
 @dataclass
@@ -38,6 +43,7 @@ class Model:
     head: int = 0
     all: list[Mail] = field(default_factory=list)
     fences: Counter[str] = field(default_factory=Counter)
+    on_end: Callable[[Mail, str], None] = lambda *_: None
 
     def publish(
         self,
@@ -61,6 +67,13 @@ class Model:
         self.all.append(mail)
         if not delay:
             self._arrive(mail)
+        return mail
+
+    def deliver(self, *, expires: float | None = None, work: Any = None) -> Mail:
+        """What nobody has published by itself: at once, for one attempt. `expires`: when."""
+        mail = Mail(len(self.all), 0, None, "pending", 1, expires, work=work)
+        self.all.append(mail)
+        self._arrive(mail)
         return mail
 
     def claimable(self) -> list[Mail]:
@@ -125,7 +138,10 @@ class Model:
         done = [
             m
             for m in self.all
-            if m.status == "pending" and m.generation == 0 and (m.sequence or 0) <= through
+            if m.status == "pending"
+            and m.generation == 0
+            and (m.sequence or 0) <= through
+            and m.work is None
         ]
         for mail in done:
             self._end(mail, "completed")
@@ -133,6 +149,9 @@ class Model:
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
+        self.run_due()
+
+    def run_due(self) -> None:
         due = [m for m in self.all if m.status == "scheduled" and (m.wakes or 0) <= self.now]
         for mail in sorted(due, key=lambda m: (m.wakes, m.number)):
             mail.status, mail.wakes = "pending", None
@@ -173,6 +192,7 @@ class Model:
         line = self._line(mail)
         if line is not None and mail in line:
             line.remove(mail)
+        self.on_end(mail, status)
 
     def _fail(self, mail: Mail, delay: float | None) -> None:
         if mail.attempts >= mail.max_attempts:
