@@ -21,6 +21,7 @@ from tests.unit.egress.canned import PUBLIC
 from tests.unit.egress.test_vectors import CASES, LITERALS, verdicts
 
 UNREACHABLE = "challenge-failed unreachable"
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,6 @@ def of(told: Any, host: str) -> list[dict[str, Any]]:
     return [one for one in told["dialled"] if one["name"] == host]
 
 
-@pytest.mark.timeout(300)
 def test_every_case_at_registration_and_later_challenges(told: Any) -> None:
     wrong = []
     for case in CASES:

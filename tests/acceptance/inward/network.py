@@ -38,6 +38,8 @@ def settle_in() -> None:
         subprocess.run(words, check=True)
     folder = Path(tempfile.mkdtemp(prefix="restante-net-"))
     for place, text in FILES.items():
+        if not Path(place).exists():
+            continue  # a system without it resolves by DNS anyway
         file = folder / Path(place).name
         file.write_text(text)
         subprocess.run(["mount", "--bind", file, place], check=True)
