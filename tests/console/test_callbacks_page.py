@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,40 +11,14 @@ from sqlalchemy import insert, select, update
 from restante.egress.refusal import Cause
 from restante.identity.roles import Role
 from restante.storage.clock import database_now
-from restante.storage.ids import Prefix, decode_id, new_id
+from restante.storage.ids import new_id
 from restante.storage.tables.callbacks import callback, callback_attempt, callback_secret
 from tests.console.browsing import Browser, actions, audited, signed_in
-from tests.console.well_made import check_light, check_made
-from tests.http.callbacks import SECRET, Outside, call_out_to, register, registered
-from tests.http.world import Caller, World, unknown_id, verbs
+from tests.console.hooked import Hooked
+from tests.http.callbacks import SECRET, call_out_to, register, registered
+from tests.http.world import World, unknown_id, verbs
 
 STEPS = ("approve", "reject", "suspend", "resume", "challenge", "secret")
-
-
-@dataclass
-class Hooked:
-    """An agent that may have callbacks, an admin's browser, and what is called."""
-
-    world: World
-    agent: Caller
-    admin: Browser
-    outside: Outside
-
-    def page(self, callback_id: str) -> str:
-        assert self.admin.get(f"/callbacks/{callback_id}").status_code == 200
-        check_made(self.admin.page)
-        check_light(self.admin.page)
-        return str(self.admin.page.text)
-
-    def does(self, callback_id: str, step: str, why: str = "agreed") -> Any:
-        """The answer to the form of its page."""
-        form = {"csrf": self.admin.token(), "why": why}
-        return self.admin.post(f"/callbacks/{callback_id}/{step}", form)
-
-    def row(self, callback_id: str) -> Any:
-        raw = decode_id(Prefix.CALLBACK, callback_id)
-        query = select(callback).where(callback.c.callback_id == raw)
-        return self.world.house.database.run(lambda s: s.connection().execute(query).one())
 
 
 @pytest.fixture

@@ -1,48 +1,15 @@
-"""Scopes in the console: the matrix, one agent's form, who loses what, all changes or none, history."""
+"""Scopes in the console: the matrix, one agent's form, and who would lose what."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
-from restante.audit.entries import IN_PROCESS
-from restante.identity.administrators import Administrator
-from restante.identity.grant_replacement import replace_grants
 from restante.identity.roles import Role
-from tests.console.browsing import Browser, actions, audited, signed_in
+from tests.console.browsing import Browser, audited, signed_in
+from tests.console.desk import PREVIEW, Desk
 from tests.console.well_made import check_light, check_made
 from tests.http.callbacks import call_out_to, decided, registered
-from tests.http.world import Caller, World, unknown_id, verbs
-
-PREVIEW, APPLY = "/scopes/preview", "/scopes/apply"
-
-
-@dataclass
-class Desk:
-    """An admin at his browser, and an agent whose scopes he changes."""
-
-    world: World
-    agent: Caller
-    admin: Browser
-
-    def change(self, sign: str, scope: str, agent: str | None = None) -> str:
-        return f"{sign}{agent or self.agent.id}.{scope}"
-
-    def sends(self, path: str, *changes: str, why: str = "drafting moves", **also: Any) -> Any:
-        form = {"csrf": self.admin.token(), "change": list(changes), "why": why, **also}
-        return self.admin.post(path, form)  # type: ignore[arg-type]  # a name may come often
-
-    def held(self) -> list[str]:
-        """What is granted, as the administration's API says."""
-        return list(self.boss.get(f"admin/agents/{self.agent.id}").json["grants"])
-
-    @property
-    def boss(self) -> Caller:
-        if not hasattr(self, "_boss"):
-            self._boss = self.world.service("acme", "boss", ["tenant:agents:read"])
-        return self._boss
+from tests.http.world import Caller, World, verbs
 
 
 @pytest.fixture
@@ -153,63 +120,6 @@ def test_a_form_says_who_would_lose_what_and_nothing_is_done(desk: Desk, bob: Ca
     assert "agent:main:claim" in desk.held()
 
 
-def test_what_is_applied_holds_is_told_with_its_reason_and_closes_the_way(
-    desk: Desk, bob: Caller
-) -> None:
-    assert "agent:main:claim" in desk.held()
-    answer = desk.sends(
-        APPLY, desk.change("-", "agent:main:claim"), desk.change("+", "agent:other:read")
-    )
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/scopes?applied=2")
-    assert desk.held() == ["agent:main:publish", "agent:main:read", "agent:other:read"]
-    bob.publish(desk.agent)
-    assert desk.agent.post("A/inbox/claim", {}).status_code == 403
-    told = [
-        entry.reason
-        for entry in audited(desk.world)
-        if (entry.action, entry.target) == ("grant.assign", desk.agent.id)
-    ]
-    assert told[-3:] == [
-        "withdrawn: agent:main:claim",
-        "given: agent:other:read",
-        "why: drafting moves",
-    ]
-    desk.admin.get("/scopes?applied=2")
-    assert "2 changes applied." in desk.admin.page.text
-    desk.admin.get("/scopes/history")
-    newest = desk.admin.page.one("ol", **{"class": "panel decisions"}).all("li")[0].text
-    for said in (
-        "laptop by ops@example.com",
-        "agent:main:claim withdrawn",
-        "agent:other:read given",
-        "drafting moves",
-    ):
-        assert said in newest, said
-
-
-def test_what_has_changed_meanwhile_is_said_and_nothing_is_done(desk: Desk) -> None:
-    who = Administrator(desk.world.tenants["acme"], IN_PROCESS, role=Role.TENANT_ADMIN, anew=True)
-    desk.world.house.database.run(
-        lambda s: replace_grants(s, who, desk.agent.id, ["agent:main:read"])
-    )
-    answer = desk.sends(
-        APPLY, desk.change("-", "agent:main:claim"), desk.change("+", "agent:other:read")
-    )
-    assert answer.status_code == 409
-    assert "What is granted has changed since" in desk.admin.page.text
-    left = [one.attributes["value"] for one in desk.admin.page.all("input", name="change")]
-    assert left == [desk.change("+", "agent:other:read")]
-    assert desk.held() == ["agent:main:read"]
-
-
-@pytest.mark.parametrize("why", ["", "  ", "x" * 481])
-def test_changes_without_a_reason_are_none(desk: Desk, why: str) -> None:
-    answer = desk.sends(APPLY, desk.change("-", "agent:main:claim"), why=why)
-    assert answer.status_code == 422
-    assert "Say why" in desk.admin.page.text
-    assert "agent:main:claim" in desk.held()
-
-
 def test_the_matrix_gets_the_part_of_the_page(desk: Desk) -> None:
     answer = desk.sends(PREVIEW, desk.change("-", "agent:main:read"))
     assert answer.text.lstrip().startswith("<!doctype html>")
@@ -248,76 +158,3 @@ def test_a_template_is_ticked_and_saves_nothing(desk: Desk) -> None:
     assert "agent:other:read" not in desk.held()
     desk.admin.get("/scopes/templates")
     assert "Works and answers" in desk.admin.page.text
-
-
-def test_what_is_no_change_is_left_out(desk: Desk) -> None:
-    for nonsense in (
-        "",
-        "+x",
-        "+agt_1.agent:main:read",
-        desk.change("*", "agent:main:read"),
-        desk.change("+", "tenant:audit:read"),
-        desk.change("+", "agent:nowhere:read"),
-        desk.change("+", "agent:main:everything"),
-    ):
-        desk.sends(PREVIEW, nonsense)
-        assert desk.admin.heading == "Nothing would change", nonsense
-        assert desk.sends(APPLY, nonsense).status_code == 422, nonsense
-    many = [f"+{desk.agent.id}.agent:main:read"] * 5
-    desk.sends(PREVIEW, *many)
-    assert desk.admin.heading == "1 change, not applied yet"
-
-
-def test_who_has_not_just_proved_who_he_is_only_looks(desk: Desk) -> None:
-    token = desk.admin.token()
-    desk.world.pass_time(601)
-    desk.admin.get("/scopes")
-    assert not desk.admin.page.all("form", action=APPLY)
-    assert desk.admin.page.one("a", href="/sign-in/again?next=/scopes")
-    desk.admin.get(f"/scopes/{desk.agent.id}")
-    assert not desk.admin.page.all("input", name="grant")
-    form = {"csrf": token, "change": desk.change("-", "agent:main:claim"), "why": "x"}
-    for path in (PREVIEW, APPLY):
-        assert desk.admin.post(path, form).headers["Location"].startswith("/sign-in/again")
-    part = desk.admin.post(PREVIEW, form, headers={"HX-Request": "true"})
-    assert (part.status_code, part.text) == (401, "")
-    assert part.headers["HX-Redirect"].startswith("/sign-in/again")
-    assert "agent:main:claim" in desk.held()
-
-
-def test_wu_038_an_operator_looks_and_is_refused_the_rest(desk: Desk) -> None:
-    other = signed_in(desk.world, email="o@example.com")
-    other.get("/scopes")
-    assert "read, claim, publish" in other.page.text
-    assert not other.page.all("a", **{"class": "cell"})
-    other.get(f"/scopes/{desk.agent.id}")
-    assert "You may look at this, a tenant admin may change it." in other.page.text
-    assert not other.page.all("input", name="grant")
-    form = {"csrf": other.token(), "change": desk.change("-", "agent:main:claim"), "why": "x"}
-    for path in (PREVIEW, APPLY):
-        assert other.post(path, form).status_code == 403
-    assert "agent:main:claim" in desk.held()
-
-
-def test_wu_039_agents_of_others_are_as_those_that_never_were(desk: Desk) -> None:
-    desk.world.tenant("rival", "main")
-    rival = signed_in(desk.world, tenant="rival", email="r@example.com", role=Role.TENANT_ADMIN)
-    before = actions(desk.world)
-    for agent in (desk.agent.id, unknown_id("agt")):
-        assert rival.get(f"/scopes/{agent}").status_code == 404
-        for path in (PREVIEW, APPLY):
-            form = {
-                "csrf": rival.token(),
-                "change": [desk.change("-", "agent:main:claim", agent)],
-                "why": "x",
-            }
-            assert rival.post(path, form).status_code == 404, path  # type: ignore[arg-type]  # as above
-            whole = {"csrf": rival.token(), "agent": agent, "shown": ["main"], "why": "x"}
-            assert rival.post(path, whole).status_code == 404, path  # type: ignore[arg-type]  # as above
-    rival.get("/scopes")
-    assert "laptop" not in rival.page.text
-    rival.get(f"/scopes/history?agent={desk.agent.id}")
-    assert "laptop" not in rival.page.text
-    assert "Nothing was assigned yet" in rival.page.text
-    assert actions(desk.world) == before
-    assert "agent:main:claim" in desk.held()

@@ -1,0 +1,37 @@
+"""An admin at his browser, and an agent whose scopes he changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.console.browsing import Browser
+from tests.http.world import Caller, World
+
+PREVIEW, APPLY = "/scopes/preview", "/scopes/apply"
+
+
+@dataclass
+class Desk:
+    """An admin at his browser, and an agent whose scopes he changes."""
+
+    world: World
+    agent: Caller
+    admin: Browser
+
+    def change(self, sign: str, scope: str, agent: str | None = None) -> str:
+        return f"{sign}{agent or self.agent.id}.{scope}"
+
+    def sends(self, path: str, *changes: str, why: str = "drafting moves", **also: Any) -> Any:
+        form = {"csrf": self.admin.token(), "change": list(changes), "why": why, **also}
+        return self.admin.post(path, form)  # type: ignore[arg-type]  # a name may come often
+
+    def held(self) -> list[str]:
+        """What is granted, as the administration's API says."""
+        return list(self.boss.get(f"admin/agents/{self.agent.id}").json["grants"])
+
+    @property
+    def boss(self) -> Caller:
+        if not hasattr(self, "_boss"):
+            self._boss = self.world.service("acme", "boss", ["tenant:agents:read"])
+        return self._boss
