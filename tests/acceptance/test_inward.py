@@ -16,7 +16,7 @@ import pytest
 from tests.acceptance.inward.network import inside
 from tests.acceptance.inward.program import CERTIFICATES, MALICE, MANY, OWN, REBOUND, host_of
 from tests.support.serving import ROOT
-from tests.support.unavailable import had
+from tests.support.unavailable import Unavailable
 from tests.unit.egress.canned import PUBLIC
 from tests.unit.egress.test_vectors import CASES, LITERALS, verdicts
 
@@ -29,8 +29,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What came of it all."""
     folder = tmp_path_factory.mktemp("inward")
     program = [sys.executable, "-m", "tests.acceptance.inward.program", folder]
+    try:
+        command = inside(program)
+    except Unavailable as error:  # a container may forbid them, CI's too
+        pytest.skip(f"left out: {error}")
     done = subprocess.run(
-        had(lambda: inside(program)),
+        command,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
