@@ -6,6 +6,7 @@ import pytest
 
 from restante.identity.roles import Role
 from tests.console.browsing import Browser, audited, signed_in
+from tests.console.well_made import check_light, check_made
 from tests.http.assigning import assign, read, settle
 from tests.http.world import Caller, World, unknown_id
 
@@ -59,6 +60,8 @@ def test_one_tells_whom_it_considered_and_why_not(world: World, alice: Caller, b
     rows = [[c.text for c in row.all("th") + row.all("td")] for row in browser.page.all("tr")[1:]]
     assert [(row[0], row[3]) for row in rows] == [("bob", "is paused"), ("alice chosen", "nothing")]
     assert "alice has it in its inbox." in browser.page.text
+    check_made(browser.page)
+    check_light(browser.page)
     settle(alice, "reject", reason="not mine")
     browser.get(f"/assignments/{made['assignment_id']}")
     assert "Nobody has it: 1 candidate failed, as many as may try." in browser.page.text

@@ -10,6 +10,7 @@ from restante.identity.roles import Role
 from tests.console.browsing import actions, audited, signed_in
 from tests.console.html import parse
 from tests.console.test_web_ui_text import ATTACKS, skeleton
+from tests.console.well_made import check_light, check_made
 from tests.http.test_triage import poison, work_off
 from tests.http.world import Caller, World, unknown_id, verbs
 
@@ -70,7 +71,10 @@ def test_an_event_is_amended_in_steps(world: World, alice: Caller, bob: Caller) 
     browser = signed_in(world)
     path = f"/events/{event}/amend"
     browser.get(f"/events/{event}")
+    check_light(browser.page)
+    check_made(browser.page)
     browser.send(path)
+    check_light(browser.page)
     assert browser.page.form(path)["payload"] == '{\n  "n": 1\n}'
     browser.send(path, step="check", payload='{\r\n  "n": 2,\r\n}')
     assert browser.answer.status_code == 422

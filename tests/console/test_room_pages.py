@@ -5,6 +5,7 @@ from __future__ import annotations
 from restante.identity.roles import Role
 from tests.console.browsing import actions, audited, signed_in
 from tests.console.test_web_ui_text import ATTACKS
+from tests.console.well_made import check_light, check_made
 from tests.http.world import Caller, World, unknown_id
 
 
@@ -32,6 +33,8 @@ def test_rooms_tell_who_has_read_how_far(world: World, alice: Caller, bob: Calle
     answer = browser.get("/search", query_string={"q": room})
     assert answer.headers["Location"] == f"/rooms/{room}"
     browser.get(f"/rooms/{room}")
+    check_made(browser.page)
+    check_light(browser.page)
     readers = browser.page.one("ul", **{"class": "readers"}).all("li")
     assert [one.text for one in readers] == ["alice has asked for none", "bob read to 2 of 3"]
 
