@@ -63,6 +63,10 @@ acceptance: venv ## both acceptances in full, on MariaDB and MySQL (minutes)
 	@for backend in mariadb mysql; do for name in fire demo; do \
 		$(BIN)/python -m tests.acceptance.full $$name $$backend || exit 1; done; done
 
+.PHONY: screenshots
+screenshots: venv ## pictures of every page of the console into screenshots/, to be looked at
+	@exec $(BIN)/python -m tests.browser.screenshots
+
 .PHONY: clean
 clean: ## remove the environment and caches (instance/ stays)
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist

@@ -92,13 +92,13 @@ def test_a_fire_is_told_on_other_pages_until_it_is_out(
     def told(path: str) -> tuple[bool, str]:
         browser.get(path)
         title = browser.page.one("title").text
-        return title.startswith("(!)"), browser.page.one("div", id="fire").text
+        return title.startswith("(!)"), browser.page.one("aside", id="fire").text
 
     burns, line = told("/inboxes")
     assert burns
     assert line.startswith(f"{MANY} events quarantined by one cause since ")
     assert "still rising. Triage it" in line
-    link = browser.page.one("div", id="fire").one("a").attributes["href"]
+    link = browser.page.one("aside", id="fire").one("a").attributes["href"]
     for path in ("/overview", "/quarantine", link):
         assert told(path) == (True, ""), path  # about that very fire
     world.pass_time(90)
@@ -108,7 +108,7 @@ def test_a_fire_is_told_on_other_pages_until_it_is_out(
     world.tenant("rival", "main")
     rival = signed_in(world, tenant="rival", email="r@example.com")
     rival.get("/inboxes")
-    assert rival.page.one("div", id="fire").text == ""
+    assert rival.page.one("aside", id="fire").text == ""
 
 
 @pytest.mark.parametrize("name", RANGES)

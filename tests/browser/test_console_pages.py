@@ -1,0 +1,85 @@
+"""Every page of the console in a browser: nobody is kept out of it, and its policy is kept.
+
+Pages come from the URL map: a new one is tried without being named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from restante.identity.roles import Role
+from tests.browser.furnished import Furnished, furnished
+from tests.browser.pages import pages_of
+from tests.support.axe_core import found_by, script
+from tests.support.chromium import STEP_MILLISECONDS
+from tests.support.databases import create_empty
+from tests.support.session import known_url
+from tests.support.unavailable import had
+
+pytestmark = pytest.mark.timeout(400)
+WIDTHS = ((1440, 900), (390, 844))
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def house(worker_folder: Path, worker_name: str) -> Iterator[Furnished]:
+    """Served on MySQL where the run has it."""
+    kind = next(one for one in ("mysql", "mariadb", "sqlite") if one == "sqlite" or known_url(one))
+    url = create_empty(kind, f"restante_{worker_name}_pages", worker_folder)
+    with furnished(url, worker_folder) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return had(script)
+
+
+def wide(page: Page) -> int:
+    """How far a page goes beyond its window, in pixels."""
+    found: int = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    return found
+
+
+def faults_of(page: Page, axe: str) -> Iterator[str]:
+    """What is wrong with a page that is shown, in each theme and width."""
+    for width, height in WIDTHS:
+        page.set_viewport_size({"width": width, "height": height})
+        if wide(page) > 0:
+            yield f"{width}: {wide(page)} px wider than the window"
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            yield from (f"{theme} {width}: {line}" for line in found_by(page, axe))
+
+
+def test_axe_finds_nothing_and_nothing_sticks_out(
+    browser: Browser, house: Furnished, axe: str
+) -> None:
+    faults: list[str] = []
+    for role, mine in ((Role.TENANT_ADMIN, True), (Role.PLATFORM_ADMIN, False)):
+        context = house.context(browser, role)
+        context.set_default_timeout(STEP_MILLISECONDS)
+        page = context.new_page()
+        page.on("console", lambda message, told=faults: told.append(message.text))
+        page.on("pageerror", lambda error, told=faults: told.append(str(error)))
+        paths = [
+            path
+            for path in pages_of(house.world.app, role, house.ids)
+            if path.startswith("/platform") is not mine
+        ]
+        assert len(paths) > (10 if mine else 1)
+        for path in paths:
+            answer = page.goto(path)
+            assert answer is not None
+            if answer.status != 200 or "text/html" not in answer.headers["content-type"]:
+                continue  # a file, or a step that wants something first
+            faults += [f"{path} {fault}" for fault in faults_of(page, axe)]
+        context.close()
+    assert not faults, "\n".join(faults)
