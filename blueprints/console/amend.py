@@ -12,14 +12,14 @@ from flask import Blueprint, Response, request
 from blueprints.console.form_keys import made_before, new_form_key, once
 from blueprints.console.laid_out import laid_out
 from blueprints.console.pages import see
-from blueprints.console.sessions import with_session
+from blueprints.console.sessions import refuse, with_session
 from blueprints.console.shell import administrator, shell
 from blueprints.console.triage import MOST_REASON
 from blueprints.raw_json import DEEPEST
 from extensions import house
-from restante.errors import ValidationFailed
+from restante.errors import RestanteError, ValidationFailed
 from restante.identity.called import called
-from restante.identity.roles import Right
+from restante.identity.roles import Right, RightMissing
 from restante.identity.sessions import SignedIn
 from restante.inbox.inspection import inspect, read_payload
 from restante.inbox.lifecycle import Status
@@ -36,7 +36,7 @@ _SHOWN = 400
 
 @blueprint.post("/events/<event_id>/amend")
 @with_session(Right.EVENTS_REDRIVE, most_bytes=MOST_BYTES)
-def amend(session: Session, who: SignedIn, event_id: str) -> Response:
+def amend(session: Session, who: SignedIn, event_id: str) -> Response | RestanteError:
     """Opened, checked, or done; `step` says which. Only the last changes anything but the audit."""
     admin, raw = administrator(who), decode_id(Prefix.EVENT, event_id)
     event = inspect(session, admin, raw)
@@ -47,7 +47,10 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response:
         return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
     if event.status is not Status.QUARANTINED or event.superseded_by is not None:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=409)
-    before = laid_out(read_payload(session, admin, raw) or b"{}", most=None)
+    try:
+        before = laid_out(read_payload(session, admin, raw) or b"{}", most=None)
+    except RightMissing as missing:
+        return refuse(session, who, missing)
     fault = None
     if step not in ("check", "go"):
         typed = before

@@ -9,14 +9,14 @@ from flask import Blueprint, Response, make_response, request
 
 from blueprints.console.laid_out import MOST, laid_out, lines
 from blueprints.console.pages import HEADERS, protect, see
-from blueprints.console.sessions import with_session
+from blueprints.console.sessions import refuse, with_session
 from blueprints.console.shell import administrator, shell
 from blueprints.console.story import corrected_by, story
 from blueprints.console.triage import MOST_REASON
 from restante.coordination.assignments import TYPE as ASSIGNED
-from restante.errors import EventFinal, NotFound
+from restante.errors import EventFinal, NotFound, RestanteError
 from restante.identity.called import called
-from restante.identity.roles import Right, may
+from restante.identity.roles import Right, RightMissing, may
 from restante.identity.sessions import SignedIn
 from restante.identity.tenant_settings import redacted_for
 from restante.inbox.cancel import cancel_for
@@ -49,9 +49,12 @@ def payload(session: Session, who: SignedIn, event_id: str) -> Response:
 
 @blueprint.post("/events/<event_id>/raw")
 @with_session(Right.EVENTS_READ)
-def raw(session: Session, who: SignedIn, event_id: str) -> Response:
+def raw(session: Session, who: SignedIn, event_id: str) -> Response | RestanteError:
     """The payload as a file, byte for byte; for who may see all of it."""
-    found = read_payload(session, administrator(who), decode_id(Prefix.EVENT, event_id))
+    try:
+        found = read_payload(session, administrator(who), decode_id(Prefix.EVENT, event_id))
+    except RightMissing as missing:
+        return refuse(session, who, missing)
     if found is None:
         raise NotFound
     answer = make_response(found)

@@ -24,7 +24,8 @@ from restante.identity.roles import RULES, Right, RightMissing, Role, may
 from restante.identity.sessions import SignedIn, refuse_request, require_recent, resume_session
 from restante.storage.transaction import Session, after_commit
 
-View = Callable[..., Response]
+View = Callable[..., Response | RestanteError]
+Served = Callable[..., Response]
 CSRF_FIELD = "csrf"
 LIVE = "Restante-Live"
 """Header of a request that a page makes by itself."""
@@ -47,18 +48,18 @@ def with_session(
     polled: bool = False,
     calls_out: bool = False,
     most_bytes: int = MOST_BYTES,
-) -> Callable[[View], View]:
+) -> Callable[[View], Served]:
     """A view that is handed (session of the database, SignedIn) within the one unit of work.
 
     A right that takes it, or `anew`: who has not proved just now who he is does that first (again.py).
-    What is refused to somebody who is signed in is in the audit: that commits before it is raised.
-    `polled`: a part that a page asks for by itself; that keeps no session alive. `most_bytes`: of a form.
-    `calls_out`: the view has somebody called, which no transaction may wait for: it is handed SignedIn
-    alone, after the unit of work that let it in.
+    What is refused to somebody who is signed in is in the audit: that commits before it is raised. So
+    does a refusal that a view returns (`refuse`). `polled`: a part that a page asks for by itself; that
+    keeps no session alive. `most_bytes`: of a form. `calls_out`: the view has somebody called, which no
+    transaction may wait for: it is handed SignedIn alone, after the unit of work that let it in.
     """
     takes_proof = anew or (right is not None and RULES[right].anew)
 
-    def decorate(view: View) -> View:
+    def decorate(view: View) -> Served:
         @functools.wraps(view)
         def run(**path: str) -> Response:
             check_host(request)
@@ -77,19 +78,25 @@ def with_session(
                         require_recent(found)
                     _tell_watchers(session, found)
                     return found if calls_out else view(session, found, **path)
-                rule = str(request.url_rule)
-                by = origin_of(request, found)
-                refuse_request(session, found, target=rule, why=why.detail, by=by)
-                return why
+                return refuse(session, found, why)
 
             answer = house().database.run(work)
+            if isinstance(answer, SignedIn):
+                answer = view(answer, **path)
             if isinstance(answer, RestanteError):
                 raise answer
-            return view(answer, **path) if isinstance(answer, SignedIn) else answer
+            return answer
 
         return states(signed_in(right))(run)
 
     return decorate
+
+
+def refuse(session: Session, who: SignedIn, why: RestanteError) -> RestanteError:
+    """Put a refusal into the audit; whoever returns it has it raised once that has committed."""
+    rule, by = str(request.url_rule), origin_of(request, who)
+    refuse_request(session, who, target=rule, why=why.detail, by=by)
+    return why
 
 
 def asks_by_itself() -> bool:

@@ -39,6 +39,7 @@ def test_an_operator_sees_the_rule_where_the_value_was(
     form = {"csrf": browser.token()}
     answer = browser.post(f"/events/{event['event_id']}/raw", form)
     assert (answer.status_code, IBAN in answer.text) == (403, False)
+    assert actions(world)[-1] == ("request.refuse", "refused")
     admin = opened(
         signed_in(world, role=Role.TENANT_ADMIN, email="a@example.com"), event["event_id"]
     )
@@ -54,6 +55,7 @@ def test_neither_an_editor_nor_a_result_shows_it(world: World, alice: Caller, bo
     assert not [one for one in browser.page.buttons() if one.startswith("Amend")]
     form = {"csrf": browser.token(), "step": "check", "payload": "{}"}
     assert browser.post(f"/events/{event}/amend", form).status_code == 403
+    assert actions(world)[-1] == ("request.refuse", "refused")
     (done,) = bob.publish(alice)
     (held,) = alice.claim()
     settled = {"claim_generation": held["claim_generation"], "result": {"iban": IBAN}}
