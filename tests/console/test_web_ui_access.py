@@ -62,7 +62,10 @@ def test_wu_037_pages_keep_to_the_table_of_roles(world: World) -> None:
             else:
                 # 403: the page to prove anew who one is, without a link
                 assert answer.status_code in (200, 303, 403, 404, 409, 422), (rule.rule, role)
-                assert "Your role" not in answer.text, (rule.rule, role)
+                # a stream has no end to be read to
+                streams = answer.mimetype == "text/event-stream"
+                assert streams or "Your role" not in answer.text, (rule.rule, role)
+                answer.close()
             tried += 1
     assert tried >= 20
 
