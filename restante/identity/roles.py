@@ -112,7 +112,7 @@ RULES: Mapping[Right, Rule] = {
         "make and revoke credentials", _ADMIN, anew=True, scope=TenantScope.AGENTS_WRITE
     ),
     Right.CALLBACKS_WRITE: Rule(
-        "approve, reject, suspend and resume webhooks",
+        "approve, reject, suspend, resume and challenge webhooks, and change their secrets",
         _ADMIN,
         anew=True,
         scope=TenantScope.CALLBACKS_WRITE,
