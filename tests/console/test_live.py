@@ -68,7 +68,7 @@ def test_a_change_is_told_to_who_watches_its_tenant_and_to_nobody_else(
     theirs, _ = opened(world, signed_in(world, tenant="rival", email="r@example.com"))
     assert says(next(frames))[0] == "ready"
     watching.run_once()  # what was done so far
-    ours.take_topics()  # type: ignore[attr-defined]
+    ours.take_topics()
     ours.take()
     alice.publish(bob)
     assert watching.run_once()["rung"] == 1
@@ -87,7 +87,7 @@ def test_who_watches_is_told_with_each_sample_whatever_nobody_tells_of(
     _, frames = opened(world, signed_in(world))
     next(frames)
     assert sum(watching.run_once()["by_time"] for _ in range(15)) == 1
-    assert Topic.FIGURES in says(next(frames))[1]["topics"]  # type: ignore[operator]
+    assert Topic.FIGURES in says(next(frames))[1]["topics"]
 
 
 def test_nothing_is_written_where_nobody_is_signed_in(
