@@ -21,7 +21,7 @@ from restante.storage.unit import Unit, send
 TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
 
-COMMON_BYTES = 65_536
+COMMON_BYTES = 262_144
 """Bytes that all rows of an INSERT have in common are sent once, where that leaves out so much text."""
 
 Values = Mapping[str, Any]
