@@ -128,6 +128,9 @@ class WebhookFire:
     def kill_relay(self) -> str:
         """The next delivery's: between the receiver's 200 and the ack of the relay that sent it."""
         self.relays.wanted += 1
+        box, one = self.mail[-1]  # so that there is a next one
+        event = self._patiently(lambda: box.publish(max_attempts=100))
+        self.published[encode_id(Prefix.EVENT, event.event_id)] = one
         return "relay, at its next delivery"
 
     def kill_receiver(self) -> str:
