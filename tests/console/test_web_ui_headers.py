@@ -74,7 +74,7 @@ def test_wu_018_pages_need_nothing_that_the_policy_forbids(world: World) -> None
                 assert not attribute.startswith(("on", "hx-", "data-hx")), (name, element)
                 if attribute in ("href", "src", "action", "formaction"):
                     assert re.match(r"/(?!/)|http://127\.0\.0\.1:8000$", value), (name, value)
-        sheets = [link.attributes["href"] for link in page.all("link")]
+        sheets = [link.attributes["href"] for link in page.all("link", rel="stylesheet")]
         assert sheets == ["/static/console.css", "/static/bare.css"], name
         assert [html.attributes["lang"] for html in page.all("html")] == ["en"]
         assert len(page.all("h1")) == 1, name
