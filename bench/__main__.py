@@ -161,7 +161,7 @@ def _webhooks(
     found = []
     for server in running:
         one = webhooks.measure(
-            server, folder / f"{server.kind}-hooks", seconds=40 if args.short else 120
+            server, folder / f"{server.kind}-hooks", seconds=48 if args.short else 120
         )
         found.append(one)
         for name, figure in one.told().items():

@@ -30,7 +30,7 @@ from tests.support.waiting import wait_until
 
 WELL, BAD = 197, 3
 EVENTS_A_SECOND = 10.0
-SLICES = 4
+SLICES = 6
 MOST = 1.5
 
 
