@@ -40,6 +40,8 @@ AGENTS = {
     "report-writer": "research",
 }
 A_TURN = 500
+NEAR = "localhost:8443"
+"""Where a callback may be approved that no name server has to know; nobody is there."""
 
 
 @dataclass
@@ -72,13 +74,16 @@ def furnished(
     url: str, folder: Path, *, full: bool = True, poison: int = 120
 ) -> Iterator[Furnished]:
     """Serve a database that has no tables yet; `poison`: how many events fail by one cause."""
-    # streams are checked at every heartbeat
-    settings = {"RESTANTE_INSTANCE": str(folder / "instance"), "RESTANTE_HEARTBEAT_SECONDS": "2"}
+    settings = {
+        "RESTANTE_INSTANCE": str(folder / "instance"),
+        "RESTANTE_HEARTBEAT_SECONDS": "2",  # streams are checked at every one
+        "RESTANTE_EGRESS_ALLOW": NEAR,
+    }
     RestanteCommand(url, settings=settings).upgrade()
     served = Served(url, log=folder / "serve.log", settings=settings)
     try:
         served.wait_until_ready()
-        with open_world(url, {"public_url": served.url}) as world:
+        with open_world(url, {"public_url": served.url, "egress_allow": NEAR}) as world:
             one = Furnished(served, world)
             _settle(one)
             if full:
@@ -133,6 +138,7 @@ def _fill(one: Furnished, poison: int) -> None:
     call_out_to(world)
     callback_id = registered(clerk, mode="notify", url="https://hooks.example.com/mail")
     unwanted = registered(drafter, mode="notify", url="https://elsewhere.example.net/mail")
+    wanted = registered(one.agents["translator-eu"], mode="notify", url=f"https://{NEAR}/mail")
     active = registered(planner, mode="deliver", url="https://push.example.com/restante")
     assert decided(boss, active, "approve").status_code == 200
     one.run(lambda s: _remember(s, world.tenants[TENANT]))
@@ -145,6 +151,7 @@ def _fill(one: Furnished, poison: int) -> None:
         "assignment_id": assigned.json["assignment_id"],
         "callback_id": callback_id,
         "unwanted": unwanted,
+        "wanted": wanted,
         "service_id": boss.id,
         "slug": "billing",
     }

@@ -1,0 +1,172 @@
+"""What operators do, from the page to the database row, in a browser with scripts: one house for all."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from restante.identity.roles import Role
+from tests.browser.furnished import Furnished, furnished
+from tests.support.chromium import STEP_MILLISECONDS
+from tests.support.databases import create_empty
+from tests.support.session import known_url
+
+pytestmark = pytest.mark.timeout(400)
+WAVE = 5_000
+
+
+@pytest.fixture(scope="module")
+def house(worker_folder: Path, worker_name: str) -> Iterator[Furnished]:
+    """Served on MySQL where the run has it."""
+    kind = next(one for one in ("mysql", "mariadb", "sqlite") if one == "sqlite" or known_url(one))
+    url = create_empty(kind, f"restante_{worker_name}_jobs", worker_folder)
+    with furnished(url, worker_folder, poison=WAVE) as one:
+        yield one
+
+
+@pytest.fixture
+def page(browser: Browser, house: Furnished) -> Iterator[Page]:
+    """A tenant admin's; what its policy forbids and what its scripts trip over fails the test."""
+    context = house.context(browser, Role.TENANT_ADMIN, viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(STEP_MILLISECONDS)
+    expect.set_options(timeout=STEP_MILLISECONDS)
+    one = context.new_page()
+    told: list[str] = []
+    one.on("pageerror", lambda error: told.append(str(error)))
+    one.on("console", lambda message: told.append(message.text))
+    yield one
+    context.close()
+    # a request that is not answered is no fault of the page: it asks again
+    assert [text for text in told if "Failed to load resource" not in text] == []
+
+
+def status(house: Furnished, path: str) -> Any:
+    """What the API says."""
+    assert house.boss is not None
+    answer = house.boss.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.json
+
+
+def test_a_wave_of_five_thousand_is_put_back(house: Furnished, page: Page) -> None:
+    page.goto("/overview")
+    expect(page).to_have_title(re.compile(r"^\(!\) Overview"))
+    page.locator("#needs").get_by_role("link", name="Triage").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("rejected")
+    page.get_by_role("link", name="Redrive…").click()
+    expect(page.locator(".sums")).to_contain_text(f"{WAVE:,}")
+    page.get_by_label("All at once").check()
+    page.get_by_label("Why").fill("the field is there now")
+    page.get_by_role("button", name=f"Redrive {WAVE:,} events").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"{WAVE:,}")
+    expect(page.get_by_text("Done")).to_be_visible()  # without a reload
+    left = status(house, "admin/quarantine?limit=1")
+    assert sum(group["count"] for group in left["groups"]) == 3
+    clerk = house.agents["invoice-reconciler"]
+    assert clerk.get("A/inbox/stats").json["pending"] >= WAVE
+
+
+def test_callbacks_are_approved_and_refused(house: Furnished, page: Page) -> None:
+    for name, button, after in (
+        ("wanted", "Approve for notify", "active"),
+        ("unwanted", "Reject", "rejected"),
+    ):
+        callback_id = house.ids[name]
+        page.goto(f"/callbacks/{callback_id}")
+        page.get_by_label("Reason").fill("asked their owner")
+        page.get_by_role("button", name=button, exact=True).click()
+        expect(page.locator("#way [aria-current=step]")).to_contain_text(after)
+        found = status(house, f"admin/callbacks?status={after}")["callbacks"]
+        assert callback_id in [one["callback_id"] for one in found]
+
+
+def test_scopes_are_given_and_taken_and_the_stream_closes(house: Furnished, page: Page) -> None:
+    planner = house.agents["route-planner"]
+    stream = http.client.HTTPConnection("127.0.0.1", house.served.port, timeout=60)
+    headers = {"Authorization": f"Bearer {planner.token}"}
+    stream.request("GET", f"/api/v1/agents/{planner.id}/subscribe", headers=headers)
+    lines = stream.getresponse()
+    assert lines.status == 200
+    page.goto(f"/scopes/{planner.id}")
+    row = page.get_by_role("row").filter(has_text="dispatch")
+    for box in row.get_by_role("checkbox").all():
+        box.uncheck()
+    page.get_by_role("row").filter(has_text="research").get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Preview changes").click()
+    page.get_by_label("Why").fill("another team plans routes")
+    page.get_by_role("button", name=re.compile("^Apply")).click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    while (line := lines.readline()) and b"revoked" not in line:
+        assert b"reconnect" not in line
+    assert line, "the stream ended without a word"
+    stream.close()
+    page.goto(f"/inboxes/{planner.id}/grants")
+    expect(page.locator("main")).to_contain_text("research")
+    expect(page.locator("main")).not_to_contain_text("dispatch")
+
+
+def test_an_agent_is_let_in_by_a_code_and_claims_its_mail(house: Furnished, page: Page) -> None:
+    agent = house.agents["translator-eu"]
+
+    def said(path: str, **form: str) -> Any:
+        body = urlencode({"client_id": agent.id, **form}).encode()
+        try:
+            with urllib.request.urlopen(f"{house.served.url}{path}", body) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.load(error)
+
+    device = said("/oauth/device_authorization")
+    page.goto(device["verification_uri_complete"])
+    page.get_by_role("button", name="Look it up").click()
+    page.get_by_label("It shows exactly this code").check()
+    page.get_by_role("button", name="Approve this device").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("may log in on this device")
+    grant = "urn:ietf:params:oauth:grant-type:device_code"
+    told = said("/oauth/token", grant_type=grant, device_code=device["device_code"])
+    agent.token = told["access_token"]
+    assert agent.claim(limit=1)
+
+
+def test_one_event_is_found_and_followed(house: Furnished, page: Page) -> None:
+    event_id = house.ids["event_id"]
+    page.goto("/inboxes")
+    page.keyboard.press("/")
+    page.keyboard.type(event_id)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(event_id))
+    expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Published by")
+    page.get_by_role("button", name="Show the payload").click()
+    expect(page.locator("main")).to_contain_text("amount")
+    page.goto("/audit")
+    expect(page.locator("tbody tr").first).to_contain_text("payload.read")
+
+
+def test_keys_lead_somewhere_and_times_are_local_if_one_likes(house: Furnished, page: Page) -> None:
+    page.goto("/overview")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    expect(page).to_have_url(re.compile("/inboxes$"))
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/inboxes/agt_"))
+    time = page.locator("time[data-at='']").first
+    expect(time).to_contain_text("UTC")
+    page.keyboard.press("t")
+    expect(page.locator("#clock [value=local]")).to_have_attribute("aria-pressed", "true")
+    page.reload()
+    expect(page.locator("#clock [value=local]")).to_have_attribute("aria-pressed", "true")
