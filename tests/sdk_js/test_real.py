@@ -55,6 +55,7 @@ def test_all_cases_hold_in_node(server: Server, strict: Server, tmp_path: Path) 
         "url": server.served.url,
         "project": PROJECT,
         "plain": credentials(server.agent(*VERBS)),
+        "backlog": credentials(server.agent(*VERBS)),
         "strict": credentials(strict.agent(*VERBS)),
         "p256": credentials(strict.agent(*VERBS)),
     }

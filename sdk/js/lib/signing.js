@@ -45,7 +45,8 @@ export class Signing {
   }
 
   async #find(state, now, rejected, make) {
-    this.#finding ??= this.#search(state, now, rejected, make).finally(() => (this.#finding = null));
+    const search = () => this.#search(state, now, rejected, make);
+    this.#finding ??= state.makeKey(search).finally(() => (this.#finding = null));
     return this.#finding;
   }
 

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { ConfigurationError } from "./errors.js";
 
-/** Nobody is inside the guard for longer, so what is older was left by a process that was killed. */
+/** Nobody is inside for longer, so a guard that is older was left by a process that was killed. */
 const GUARD_SECONDS = 10;
 const SLOTS = 256;
 
@@ -24,7 +24,7 @@ export class Slots {
 
   /** {name, free()}; a name that is `wanted` must be free. */
   take(wanted) {
-    return this.#guarded(async () => {
+    return guarded(join(this.folder, "guard"), GUARD_SECONDS, async () => {
       const slots = wanted === undefined ? Array.from({ length: SLOTS }, (_, slot) => String(slot)) : [wanted];
       for (const slot of slots) {
         const path = join(this.folder, `consumer-${encodeURIComponent(slot)}.pid`);
@@ -44,7 +44,7 @@ export class Slots {
 
   /** Does `work` unless another process is there: nobody else appends meanwhile. */
   whenAlone(work) {
-    return this.#guarded(async () => {
+    return guarded(join(this.folder, "guard"), GUARD_SECONDS, async () => {
       for (const name of await readdir(this.folder)) {
         const path = join(this.folder, name);
         const mine = Slots.#mine.has(path);
@@ -68,25 +68,25 @@ export class Slots {
     await writeFile(path, made, { mode: 0o600 });
     return made;
   }
+}
 
-  async #guarded(work) {
-    const guard = join(this.folder, "guard");
-    for (;;) {
-      try {
-        await mkdir(guard);
-        break;
-      } catch (error) {
-        if (error.code !== "EEXIST") throw error;
-        const age = Date.now() - ((await stat(guard).catch(() => null))?.mtimeMs ?? Date.now());
-        if (age > GUARD_SECONDS * 1000) await rmdir(guard).catch(() => {});
-        else await sleep(20);
-      }
-    }
+/** One process at a time: `path` is a folder that is there while one is inside. */
+export async function guarded(path, seconds, work) {
+  for (;;) {
     try {
-      return await work();
-    } finally {
-      await rmdir(guard).catch(() => {});
+      await mkdir(path);
+      break;
+    } catch (error) {
+      if (error.code !== "EEXIST") throw error;
+      const age = Date.now() - ((await stat(path).catch(() => null))?.mtimeMs ?? Date.now());
+      if (age > seconds * 1000) await rmdir(path).catch(() => {});
+      else await sleep(20);
     }
+  }
+  try {
+    return await work();
+  } finally {
+    await rmdir(path).catch(() => {});
   }
 }
 

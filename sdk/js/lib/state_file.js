@@ -8,11 +8,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 import { ConfigurationError } from "./errors.js";
-import { Slots } from "./slots.js";
+import { guarded, Slots } from "./slots.js";
 import { isAhead, RECORD_LIMIT } from "./state_memory.js";
 
 const POSITION_FILE = "position.json";
 const KEY_FILE = "signing-key.json";
+/** Longer than the calls that make a key. */
+const KEY_SECONDS = 120;
 
 /** Where an agent's files are: in `stateDir`, RESTANTE_STATE_DIR, or the user's own place for state. */
 export function stateFolder(origin, agentId, stateDir) {
@@ -117,6 +119,10 @@ class FileState {
 
   keepKey(key) {
     return this.#write(KEY_FILE, key);
+  }
+
+  makeKey(work) {
+    return guarded(join(this.#folder, "key-guard"), KEY_SECONDS, work);
   }
 
   consumer(wanted) {

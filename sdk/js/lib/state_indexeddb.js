@@ -76,6 +76,10 @@ class IndexedDbState {
     await this.#change(ONE, (store) => (key === null ? store.delete("key") : store.put(key, "key")));
   }
 
+  makeKey(work) {
+    return globalThis.navigator?.locks ? navigator.locks.request(`${this.#name} key`, work) : work();
+  }
+
   /** The first free slot of the origin, held by a lock: the same name after a reload, never two at once. */
   async consumer(wanted) {
     const names = wanted === undefined ? Array.from({ length: SLOTS }, (_, slot) => slot) : [wanted];

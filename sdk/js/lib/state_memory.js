@@ -56,6 +56,11 @@ export class MemoryState {
     this.#key = key;
   }
 
+  /** Does `work`, which looks for a key and may make one, one at a time of all that share this. */
+  makeKey(work) {
+    return work();
+  }
+
   /** A name of one run of an agent, held by it alone: {name, free()}. */
   async consumer(wanted) {
     return { name: wanted ?? `js-${platform.crypto.randomUUID()}`, free: () => {} };

@@ -35,6 +35,7 @@ export interface AgentState {
   reset(position: Position): Promise<void>;
   key(): Promise<object | null>;
   keepKey(key: object | null): Promise<void>;
+  makeKey<T>(work: () => Promise<T>): Promise<T>;
   consumer(wanted?: string): Promise<{ name: string; free(): void | Promise<void> }>;
   close(): Promise<void>;
 }
@@ -49,6 +50,7 @@ export class MemoryState implements AgentState {
   reset: AgentState["reset"];
   key: AgentState["key"];
   keepKey: AgentState["keepKey"];
+  makeKey: AgentState["makeKey"];
   consumer: AgentState["consumer"];
   close: AgentState["close"];
 }

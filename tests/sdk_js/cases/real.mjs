@@ -50,6 +50,23 @@ test("rung by a publish, handed the payload unchanged, a turn does all or nothin
   await client.close();
 });
 
+test("a backlog is worked by ten at once, each key in its order", async () => {
+  const client = clientOf(PLACES.backlog, { state: "memory" });
+  const numbers = Array.from({ length: 40 }, (_, n) => n);
+  const recipients = [client.agentId];
+  await client.publish(numbers.map((n) => ({ recipients, project, payload: { type: "n", n }, ordering_key: `k${n % 7}` })));
+  const seen = [];
+  const handler = ({ event }) => void seen.push(event.payload.n);
+  const summary = await new Agent(client, handler, { log: quiet(), concurrency: 10 }).run({ untilEmpty: true });
+  assert.equal(summary.acked, 40);
+  for (const key of numbers.slice(0, 7)) {
+    const mine = seen.filter((n) => n % 7 === key);
+    assert.deepEqual(mine, [...mine].sort((a, b) => a - b));
+  }
+  assert.deepEqual([...seen].sort((a, b) => a - b), numbers);
+  await client.close();
+});
+
 test("a position in a history that is gone is left for the state's", async () => {
   const client = clientOf(PLACES.plain);
   await client.publish({ recipients: [client.agentId], project, payload: { type: "n" } });

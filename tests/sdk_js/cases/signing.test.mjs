@@ -193,6 +193,18 @@ test("processes of an agent share the key, in a file of its own; one that others
   assert.equal(seen.minted, 2);
 });
 
+test("two processes that begin at once make one key", async () => {
+  const folder = join(base, "at-once");
+  const keys = new Map();
+  let minted = 0;
+  const both = await Promise.all([0, 1].map(async () => stage({ state: await files(folder), sign: true })));
+  const seen = both.map((there) => Object.assign(gate(there), { keys }));
+  await Promise.all(both.map(({ client }) => client.stats()));
+  for (const one of seen) minted += one.minted;
+  assert.equal(minted, 1);
+  await Promise.all(both.map(({ client }) => client.close()));
+});
+
 test("a key that was ended is replaced, one of the caller's own never", async () => {
   const there = stage({ state: await files(), sign: true });
   const seen = gate(there);
