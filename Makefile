@@ -9,6 +9,7 @@ BIN := .venv/bin
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 BACKEND ?=
+CHAOS_ARGS ?=
 PORT ?= 8000
 
 .PHONY: help
@@ -62,6 +63,11 @@ demo: venv ## real webhooks for agents that are away, and kills; BACKEND=mariadb
 acceptance: venv ## both acceptances in full, on MariaDB and MySQL (minutes)
 	@for backend in mariadb mysql; do for name in fire demo; do \
 		$(BIN)/python -m tests.acceptance.full $$name $$backend || exit 1; done; done
+
+.PHONY: chaos
+chaos: venv ## faults under clients, then the checker; BACKEND=mariadb, mysql, sqlite SECONDS=60 SEED=7 BROKEN=no_fence
+	@exec $(BIN)/python -m tests.chaos.run $(or $(BACKEND),mariadb) --seconds $(or $(SECONDS),60) \
+		$(if $(SEED),--seed $(SEED)) $(if $(BROKEN),--broken $(BROKEN)) $(CHAOS_ARGS)
 
 .PHONY: screenshots
 screenshots: venv ## pictures of every page of the console into screenshots/, to be looked at

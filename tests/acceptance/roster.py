@@ -33,6 +33,15 @@ class Roster:
 
 
 def enrol(arena: Arena, project: str, agents: int) -> Roster:
+    """The same on an arena's database."""
+    engine = make_engine(arena.url)
+    try:
+        return enrol_in(Database(engine), project, agents)
+    finally:
+        engine.dispose()
+
+
+def enrol_in(database: Database, project: str, agents: int) -> Roster:
     """What `restante tenant|project|agent|service create` would make, without a process for each."""
     grants = [f"agent:{project}:{verb}" for verb in ("read", "claim")]
 
@@ -49,11 +58,7 @@ def enrol(arena: Arena, project: str, agents: int) -> Roster:
             [_member(Prefix.AGENT, one) for one in made], _member(Prefix.SERVICE, producer)
         )
 
-    engine = make_engine(arena.url)
-    try:
-        return Database(engine).run(work)
-    finally:
-        engine.dispose()
+    return database.run(work)
 
 
 def _member(prefix: Prefix, made: Enrolled) -> Member:

@@ -1,0 +1,244 @@
+"""What is done to a house, one fault at a time: each is held for a moment and then made good."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import pymysql
+from sqlalchemy import Connection, NullPool, create_engine, text
+
+from tests.chaos.house import House
+from tests.chaos.proxy import Proxy, Trouble
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.2, 2.5
+FEW_CONNECTIONS = 12
+USUAL_CONNECTIONS = 400
+Fault = Callable[[House, random.Random], Iterator[None]]
+
+
+def _web_worker(house: House, draw: random.Random) -> int | None:
+    pids = house.served.worker_pids()
+    return draw.choice(pids) if pids else None
+
+
+def web_worker_killed(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGKILL; its master starts another."""
+    if (pid := _web_worker(house, draw)) is not None:
+        with suppress(ProcessLookupError, ValueError):
+            house.served.kill_worker(pid)
+    yield
+
+
+def web_worker_stopped(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGSTOP, as on a machine that swaps; its leases and locks go on without it."""
+    pid = _web_worker(house, draw)
+    if pid is None:
+        yield
+        return
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+    yield
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def web_restarted(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGTERM to all web workers: they drain; then they are started again."""
+    house.served.stop()
+    yield
+    house.served.restart()
+
+
+def web_killed(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGKILL to all web workers and their master at once."""
+    house.served.kill()
+    yield
+    house.served.restart()
+
+
+def maintainer_killed(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGKILL to the maintenance: scavenger, retention, relay."""
+    house.maintainer.kill()
+    yield
+    house.start_maintainer()
+
+
+def maintainer_stopped(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGSTOP to it, transactions and all."""
+    house.maintainer.signal(signal.SIGSTOP)
+    yield
+    house.maintainer.signal(signal.SIGCONT)
+
+
+def client_killed(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGKILL to an agent or a producer, and another in its place."""
+    name = draw.choice(sorted(house.hands))
+    house.hands[name].kill()
+    yield
+    house.start_hand(name)
+
+
+def client_ended(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGTERM to one."""
+    name = draw.choice(sorted(house.hands))
+    house.hands[name].stop()
+    yield
+    house.start_hand(name)
+
+
+def client_stopped(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGSTOP to one: an agent wakes up after its leases are over, and does not know."""
+    hand = house.hands[draw.choice(sorted(house.hands))]
+    hand.signal(signal.SIGSTOP)
+    yield
+    hand.signal(signal.SIGCONT)
+
+
+def database_killed(house: House, draw: random.Random) -> Iterator[None]:
+    """SIGKILL to the database, and its recovery."""
+    assert house.server is not None
+    house.server.kill()
+    yield
+    house.server.launch()
+
+
+def database_restarted(house: House, draw: random.Random) -> Iterator[None]:
+    """It is ended in order and started again."""
+    assert house.server is not None
+    house.server.stop()
+    yield
+    house.server.launch()
+
+
+def database_read_only(house: House, draw: random.Random) -> Iterator[None]:
+    """It takes no writes, as after a failover."""
+    assert house.server is not None
+    house.server.execute("SET GLOBAL read_only = 1")
+    yield
+    house.server.execute("SET GLOBAL read_only = 0")
+
+
+def connections_used_up(house: House, draw: random.Random) -> Iterator[None]:
+    """All connections are broken, and others take what the database still accepts."""
+    assert house.server is not None
+    with ExitStack() as stack:
+        cursor = stack.enter_context(house.server.connect()).cursor()
+        cursor.execute(f"SET GLOBAL max_connections = {FEW_CONNECTIONS}")
+        cursor.execute("SELECT id FROM information_schema.processlist WHERE user = 'mail'")
+        for (pid,) in cursor.fetchall():
+            with suppress(pymysql.Error):
+                cursor.execute(f"KILL {int(pid)}")
+        with suppress(pymysql.Error):
+            for _ in range(FEW_CONNECTIONS - 1):
+                stack.enter_context(house.server.connect())
+        yield
+        cursor.execute(f"SET GLOBAL max_connections = {USUAL_CONNECTIONS}")
+
+
+def locks_held(house: House, draw: random.Random) -> Iterator[None]:
+    """Somebody holds the inbox rows, or rows of events, and does not let go."""
+    with _outside(house) as connection:
+        if house.backend == "sqlite":
+            connection.exec_driver_sql("PRAGMA busy_timeout = 5000")
+            with suppress(Exception):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            where = draw.choice(("inbox", "agent_inbox WHERE gate IN (1, 4) LIMIT 50"))
+            connection.execute(text(f"SELECT 1 FROM {where} FOR UPDATE"))
+        yield
+
+
+def snapshot_held(house: House, draw: random.Random) -> Iterator[None]:
+    """A reader keeps an old snapshot: nothing can be purged under it. Held until the next one."""
+    house.snapshot.close()
+    connection = house.snapshot.enter_context(_outside(house))
+    if house.backend != "sqlite":
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    connection.execute(text("SELECT COUNT(*) FROM agent_inbox"))
+    yield
+
+
+@contextmanager
+def _outside(house: House) -> Iterator[Connection]:
+    """A connection past everything that is tested; what it did is rolled back."""
+    level = "AUTOCOMMIT" if house.backend == "sqlite" else "READ COMMITTED"
+    engine = create_engine(house.url, poolclass=NullPool, isolation_level=level)
+    connection = engine.connect()
+    try:
+        yield connection
+    finally:
+        with suppress(Exception):
+            connection.close()
+
+
+def _cut(proxy: Callable[[House], Proxy | None]) -> Fault:
+    def fault(house: House, draw: random.Random) -> Iterator[None]:
+        if (wire := proxy(house)) is not None:
+            wire.cut()
+        yield
+
+    return fault
+
+
+def _wire(proxy: Callable[[House], Proxy | None], trouble: Trouble) -> Fault:
+    def fault(house: House, draw: random.Random) -> Iterator[None]:
+        wire = proxy(house)
+        assert wire is not None
+        wire.trouble(trouble)
+        yield
+        wire.heal()
+
+    return fault
+
+
+def _street(house: House) -> Proxy | None:
+    return house.street
+
+
+def _cellar(house: House) -> Proxy | None:
+    return house.cellar
+
+
+ANYWHERE: dict[str, Fault] = {
+    "web worker killed": web_worker_killed,
+    "web worker stopped": web_worker_stopped,
+    "web restarted": web_restarted,
+    "web killed": web_killed,
+    "client killed": client_killed,
+    "client ended": client_ended,
+    "client stopped": client_stopped,
+    "locks held": locks_held,
+    "snapshot held": snapshot_held,
+    "clients cut off": _cut(_street),
+    **{f"clients {trouble}": _wire(_street, trouble) for trouble in Trouble},
+}
+ON_SERVERS: dict[str, Fault] = {
+    "maintainer killed": maintainer_killed,
+    "maintainer stopped": maintainer_stopped,
+    "database killed": database_killed,
+    "database restarted": database_restarted,
+    "database read-only": database_read_only,
+    "connections used up": connections_used_up,
+    "database cut off": _cut(_cellar),
+    **{f"database {trouble}": _wire(_cellar, trouble) for trouble in Trouble},
+}
+
+
+def faults(backend: str) -> dict[str, Fault]:
+    """Those that a backend can have."""
+    return ANYWHERE if backend == "sqlite" else ANYWHERE | ON_SERVERS
+
+
+def inflict(house: House, name: str, draw: random.Random) -> None:
+    """Begin a fault, hold it for a moment, make it good."""
+    steps = iter(faults(house.backend)[name](house, draw))
+    next(steps)
+    time.sleep(draw.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
+    for _ in steps:
+        raise AssertionError(f"{name} yields more than once")
