@@ -94,8 +94,10 @@ class Webhooks(Service):
             return 0  # those of the pass before still run
         try:
             return self._relay.challenge_due(most=CHALLENGES)
-        except Exception:
-            log.warning("callback_challenges_failed", exc_info=True)
+        except Exception as error:
+            unexpected = not isinstance(error, EXPECTED)
+            told = type(error).__name__
+            log.warning("callback_challenges_failed error=%s", told, exc_info=unexpected)
             return 0
         finally:
             self._challenging.release()
