@@ -258,6 +258,17 @@ test("access that is taken away is waited out and said once; what was never let 
   await assert.rejects(new Agent(there.client, () => null, { stream: false, log }).run({ handleSignals: false }), restante.InsufficientScope);
 });
 
+test("a run until all is done does not wait for access", async () => {
+  const there = stage();
+  there.inbox.publish();
+  there.inbox.before = ({ path }) => {
+    const shut = path.endsWith("/claim") && there.inbox.count("/claim") > 1;
+    return shut ? problem(403, "insufficient-scope", { required_scope: "agent:demo:claim" }) : null;
+  };
+  await assert.rejects(run(there, () => null), restante.InsufficientScope);
+  assert.equal(there.inbox.count("/ack"), 1);
+});
+
 test("of several projects the one that is shut is left out, and asked for again a minute later", async () => {
   const there = stage();
   const asked = [];

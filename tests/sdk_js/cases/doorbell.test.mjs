@@ -171,6 +171,11 @@ test("pages of an origin share one stream, and the next takes it up when its pag
   for (let turn = 0; turn < 5; turn += 1) await settle();
   assert.equal(second.board.pacing.dueAt(), -Infinity, "rung by the other page");
   assert.deepEqual(second.board.seenHead, { cursor: 3, epoch: "ep_1" });
+  const third = page();
+  for (let turn = 0; turn < 5; turn += 1) await settle();
+  assert.equal(third.board.pacing.streamUp, true, "a page that comes later is told");
+  third.leave();
+  await third.over;
   first.leave();
   await first.over;
   for (let turn = 0; turn < 5; turn += 1) await settle();

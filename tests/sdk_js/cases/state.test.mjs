@@ -81,6 +81,12 @@ test("the file is written anew by a process that is alone, and is for its owner 
   await state.add("evt_13", null);
   assert.equal(await lines(), 5);
   assert.deepEqual([await state.find("evt_9"), await state.find("evt_8")], [{ result: null }, null]);
+  const other = await openFiles(here);
+  await other.find("evt_13");
+  for (let n = 14; n < 22; n += 1) await state.add(`evt_${n}`, null);
+  assert.ok((await lines()) < 11, "written anew");
+  assert.ok(await other.find("evt_21"), "who had the old file open reads the new one");
+  await other.close();
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   assert.equal((await stat(folder)).mode & 0o777, 0o700);
   await state.close();

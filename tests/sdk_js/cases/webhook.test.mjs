@@ -1,5 +1,6 @@
 /** The receiving side: what the server signs is taken once, and nothing else is. */
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
@@ -49,6 +50,13 @@ test("nothing else is taken", async () => {
     { headers: { "content-digest": "sha-256=:AAAA:" } },
   ];
   for (const change of changes) await assert.rejects(take(receiver(), DELIVERY, change), NotGenuine, JSON.stringify(change));
+  const plain = SIGNED.deliveries[1];
+  await assert.rejects(take(receiver(), plain, { url: `${plain.url}?x=1` }), /does not cover/);
+  // who knows the secret, and not the server's key
+  const other = '{"event_id":"evt_1","payload":{"type":"u"}}';
+  const mac = createHmac("sha256", SIGNED.secrets[1]).update(`evt_1.${SIGNED.now}.${other}`).digest("base64");
+  const forged = { body: other, headers: { "webhook-signature": `v1,${mac}` } };
+  await assert.rejects(take(receiver(), DELIVERY, forged), /digest/);
   for (const seconds of [-31, 301]) {
     await assert.rejects(take(receiver({ clock: () => SIGNED.now + seconds }), DELIVERY), /too old/);
   }
