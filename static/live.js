@@ -15,12 +15,13 @@
   let timer = 0;
   let lastAt = Date.now();
   let streams = true;
+  let failing = false;
 
   /* what the page shows */
   const parts = () => [...document.querySelectorAll("[data-live][id]")];
   const show = () => {
-    state.hidden = !streams;
-    lost.hidden = streams;
+    state.hidden = !streams || failing;
+    lost.hidden = !state.hidden;
     for (const time of document.querySelectorAll("#live time, #lost time")) {
       time.dateTime = new Date(lastAt).toISOString();
       time.dataset.at = "seconds";
@@ -51,10 +52,11 @@
     due.clear();
     if (!wanted.length) return;
     asking = true;
+    // a request that fails is told of by htmx:afterRequest
     const known = `#${wanted.map((part) => part.id).join(",#")}`;
     htmx.ajax("GET", page.dataset.address, {
       source: page, target: page, swap: "none", selectOOB: known, headers: { "Restante-Live": "1" },
-    }).finally(() => { asking = false; lastAsked = Date.now(); if (due.size) soon(); });
+    }).catch(() => {}).finally(() => { asking = false; lastAsked = Date.now(); if (due.size) soon(); });
   };
   let lastAsked = Date.now();
   const soon = () => {
@@ -129,7 +131,9 @@
     focused = null;
   });
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.successful) { lastAt = Date.now(); show(); }
+    failing = !event.detail.successful;
+    if (!failing) lastAt = Date.now();
+    show();
   });
 
   /* the stream: whoever holds the lock has it, and tells the others */
@@ -168,7 +172,7 @@
   if (navigator.locks) navigator.locks.request("restante-live", lead);
   else lead();
   channel.postMessage({ asks: true });
-  setInterval(() => { if (!streams) everything(); else if (due.size) soon(); }, ASK_AGAIN);
+  setInterval(() => { if (!streams || failing) everything(); else if (due.size) soon(); }, ASK_AGAIN);
   document.addEventListener("visibilitychange", soon);
   document.addEventListener("pointerout", () => { if (due.size) soon(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
