@@ -1,6 +1,6 @@
 /** Signed requests: as the vectors of RFC 9421 are, when it is asked to, anew at each try, with keys that follow. */
 import assert from "node:assert/strict";
-import { createPrivateKey, createPublicKey } from "node:crypto";
+import { createPrivateKey, createPublicKey, webcrypto as crypto } from "node:crypto";
 import { chmod, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
