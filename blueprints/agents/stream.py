@@ -27,7 +27,6 @@ from restante.errors import Overloaded, Unauthenticated
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.identity.subscribe_tickets import spend_ticket
-from restante.identity.tokens import Claims
 from restante.signals.opening import Opening, opening
 from restante.signals.rings import Ring
 from restante.signals.streams import End, Ending, Pass, Stream, Streams
