@@ -148,23 +148,34 @@ class House:
 
 @contextmanager
 def house(
-    backend: str, folder: Path, *, seed: int, crew: Crew, broken: str | None = None
+    backend: str,
+    folder: Path,
+    *,
+    seed: int,
+    crew: Crew,
+    broken: str | None = None,
+    server: Server | None = None,
+    database: str = DATABASE,
 ) -> Iterator[House]:
-    """Start all but the clients; end all. Raises Unavailable where the database cannot be had."""
+    """Start all of it; end all that was started. Raises Unavailable where the database cannot be had.
+
+    `server`: one that runs already and stays; faults must not end it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     settings = {"RESTANTE_INSTANCE": str(folder / "instance"), **SETTINGS}
     if broken:
         settings |= {"CHAOS_BROKEN": broken, "PYTHONPATH": str(BROKEN)}
     with ExitStack() as stack:
-        server = cellar = None
+        cellar = None
         url = shown = f"sqlite:///{folder / 'restante.db'}"
         if backend != "sqlite":
-            server = start(backend, folder / backend)
-            stack.callback(server.kill)
-            url = server.create_database(DATABASE)
+            if server is None:
+                server = start(backend, folder / backend)
+                stack.callback(server.kill)
+            url = server.create_database(database)
             cellar = Proxy(server.port)
             stack.callback(cellar.close)
-            shown = _user(server, cellar)
+            shown = _user(server, cellar, database)
         RestanteCommand(url, settings=settings).upgrade()
         engine = make_engine(url)
         roster = enrol_in(Database(engine), PROJECT, crew.agents)
@@ -184,9 +195,9 @@ def house(
         yield one
 
 
-def _user(server: Server, cellar: Proxy) -> str:
+def _user(server: Server, cellar: Proxy, database: str) -> str:
     """A user whom `read_only` binds, as it does not bind root → its URL over the cellar."""
     for host in ("localhost", "%"):
-        server.execute(f"CREATE USER 'mail'@'{host}'")
-        server.execute(f"GRANT ALL ON {DATABASE}.* TO 'mail'@'{host}'")
-    return f"mysql+pymysql://mail@127.0.0.1:{cellar.port}/{DATABASE}"
+        server.execute(f"CREATE USER IF NOT EXISTS 'mail'@'{host}'")
+        server.execute(f"GRANT ALL ON `{database}`.* TO 'mail'@'{host}'")
+    return f"mysql+pymysql://mail@127.0.0.1:{cellar.port}/{database}"

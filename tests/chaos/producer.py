@@ -7,6 +7,7 @@ same again.
 from __future__ import annotations
 
 import random
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,8 @@ from tests.chaos.client import Caller
 PROJECT = "chaos"
 PATH = "/api/v1/events"
 KEYS = 3
+GAP_SECONDS = 0.3
+"""So that agents that work slowly, and not always well, keep up."""
 LATE = 20
 """Of so many earlier calls one may be sent once more."""
 
@@ -92,4 +95,4 @@ def produce(caller: Caller, agents: list[str], first: int, stopped: Callable[[],
         if caller.draw.random() < 0.1:
             caller.hang_up()
             send(caller.draw.choice(sent))
-        caller.pause(answer)
+        time.sleep(caller.draw.uniform(0, GAP_SECONDS))
