@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hmac
+import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -31,6 +32,7 @@ LIVE = "Restante-Live"
 """Header of a request that a page makes by itself."""
 MOST_BYTES = 16 * 1024
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_PUBLIC_ID = re.compile(r"/([a-z]{2,4}_[0-9a-f]{32})(?=/|$)")
 
 
 class WrongHost(RestanteError):
@@ -94,8 +96,10 @@ def with_session(
 
 def refuse(session: Session, who: SignedIn, why: RestanteError) -> RestanteError:
     """Put a refusal into the audit; whoever returns it has it raised once that has committed."""
-    rule, by = str(request.url_rule), origin_of(request, who)
-    refuse_request(session, who, target=rule, why=why.detail, by=by)
+    by, path = origin_of(request, who), request.path
+    named = _PUBLIC_ID.search(path)
+    target, said = (named[1], f"{path}: {why.detail}") if named else (path, why.detail)
+    refuse_request(session, who, target=target, why=said, by=by)
     return why
 
 

@@ -94,7 +94,7 @@ def _counted(
         counted_at=chosen.filter.until or now,
         spread=WAYS,
         reason=request.form.get("why", "")[:MOST_REASON],
-        way=request.form.get("way", "first"),
+        way=way if (way := request.form.get("way")) in WAYS else "first",
         form_key=new_form_key(),
         force="force" in request.form,
         fault=fault,
@@ -116,13 +116,16 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
     if action is Action.DISCARD and _number(form.get("typed", "")) != expected:
         fault = "That is not the number of events. Nothing was done."
         return _counted(session, who, action, status=422, fault=fault, field="typed")
-    way = form.get("way", "") if action is Action.REDRIVE else ""
+    way = form.get("way", "first") if action is Action.REDRIVE else "now"
+    if way not in WAYS:
+        fault = "Choose how they go. Nothing was done."
+        return _counted(session, who, action, status=422, fault=fault, field="way")
     order = _order(
         action,
         narrowing(session, admin, form),
         reason=reason,
         force=force,
-        stagger_seconds=WAYS.get(way, 0.0),
+        stagger_seconds=WAYS[way],
         canary=way == "first",
         expected=-1 if expected is None else expected,
     )

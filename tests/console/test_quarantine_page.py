@@ -128,6 +128,18 @@ def test_one_goes_first_unless_another_way_is_chosen(
     assert sums(browser)["kept back when it was stopped"] == "2"
 
 
+def test_a_way_that_is_none_is_refused(world: World, alice: Caller, bob: Caller) -> None:
+    poison(alice, bob, "x", "x")
+    browser = signed_in(world)
+    browser.get(REDRIVE)
+    answer = browser.send(REDRIVE, why="mended", way="nonsense")
+    assert answer.status_code == 422
+    assert "Choose how they go" in browser.page.text
+    assert browser.page.form(REDRIVE)["way"] == "first"
+    assert browser.get("/quarantine/jobs").status_code == 200
+    assert links(browser, "/quarantine/jobs/") == []
+
+
 @pytest.mark.parametrize("action", [REDRIVE, DISCARD])
 def test_a_form_that_is_sent_twice_makes_one_job(
     world: World, alice: Caller, bob: Caller, action: str
