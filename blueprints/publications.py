@@ -100,7 +100,8 @@ class Message(Body):
     supersedes_key: Text | None = Field(
         None,
         description="Cancels, with reason superseded, the recipient's older events of the project that "
-        "were published with the same key and that nobody holds: pending, delayed or scheduled ones.",
+        "the same producer has published with the same key and that nobody holds: pending, delayed or "
+        "scheduled ones.",
     )
     report: (
         Annotated[list[Literal["quarantined", "expired", "cancelled"]], Field(max_length=3)] | None

@@ -24,7 +24,7 @@ class Publication:
     `payload`: the JSON object's text, kept as it is. Instants are naive UTC. `backoff`: (base,
     longest) in seconds. `report`: ends that its producer wants to be told of. `more`: payloads of
     further messages that are the same but for them; not with an `idempotency_key`. With a
-    `supersedes_key` it cancels the older ones of that key that nobody holds (superseding.py).
+    `supersedes_key` it cancels its producer's older ones of that key that nobody holds (superseding.py).
     """
 
     recipients: tuple[bytes, ...]
@@ -81,6 +81,12 @@ class Publication:
     def key_hash(self) -> bytes | None:
         """The ordering key's, so that keys are compared exactly."""
         return None if self.ordering_key is None else hash_key(self.ordering_key)
+
+    def supersedes_hash(self, producer: Principal) -> bytes | None:
+        """The superseding key's, one for each producer: what others have published is not its to cancel."""
+        if not self.supersedes_key:
+            return None
+        return hashlib.sha256(producer.id + self.supersedes_key.encode()).digest()
 
     def options(self) -> bytes | None:
         """What the server keeps to itself, for its column."""
@@ -178,5 +184,5 @@ class Arrival:
     options: bytes | None
     payload: bytes
     published: Published | None = field(default=None, repr=False)
-    # the hash of its supersedes_key
+    # the hash of its producer and supersedes_key
     supersedes: bytes | None = None

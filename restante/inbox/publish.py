@@ -88,8 +88,7 @@ def publish(
         key_hash, own_key = publication.key_hash(), publication.idempotency_key
         correlation = publication.correlation_id
         correlated = hash_key(correlation) if correlation else None
-        superseded = publication.supersedes_key
-        supersedes = hash_key(superseded) if superseded else None
+        supersedes = publication.supersedes_hash(producer)
         project_id = projects[publication.project].id
         attempts = publication.max_attempts or most
         for payload, recipient_id in product(

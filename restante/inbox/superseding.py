@@ -1,8 +1,10 @@
 """Superseded events: a newer one with the same key cancels the older ones that nobody holds.
 
-In the transaction that publishes the newer one, under the lock of the inbox's row, which every
-publisher of the key takes; so of two at once the one that commits last stands. Lock order: after the
-inbox rows the rows of ordering keys, the superseded ones' with the newer ones', then the events.
+A key is its producer's own, as an idempotency key is: what others have published is theirs to cancel.
+
+In the transaction that publishes the newer one, under the lock of the inbox's row, which whatever
+publishes with the key takes; so of two at once the one that commits last stands. Lock order: after
+the inbox rows the rows of ordering keys, the superseded ones' with the newer ones', then the events.
 """
 
 from __future__ import annotations

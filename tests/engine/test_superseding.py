@@ -105,6 +105,17 @@ def test_another_key_project_or_inbox_is_another_matter(
     assert neighbour.gate(elsewhere.event_id) is Gate.CLAIMABLE
 
 
+def test_what_another_producer_published_is_not_ones_own_to_cancel(
+    mail: Mailbox, tenant: Tenant
+) -> None:
+    theirs = put(mail)
+    neighbour = tenant.agent().agent
+    own, newer = put(mail, producer=neighbour), put(mail, producer=neighbour)
+    assert gates(mail, theirs, own, newer) == [Gate.CLAIMABLE, Gate.CANCELLED, Gate.CLAIMABLE]
+    put(mail)
+    assert gates(mail, theirs, newer) == [Gate.CANCELLED, Gate.CLAIMABLE]
+
+
 def test_a_fan_out_supersedes_in_every_inbox(mail: Mailbox, tenant: Tenant) -> None:
     neighbour = tenant.agent()
     both = {"recipients": (mail.id, neighbour.id), "supersedes_key": "k"}
@@ -168,7 +179,7 @@ def test_a_producer_is_told_who_asked_to_be(mail: Mailbox, tenant: Tenant) -> No
     producer = tenant.agent()
     old = put(mail, report=frozenset({"cancelled"}), producer=producer.agent)
     later = put(mail, report=frozenset({"cancelled"}), delay_seconds=60, producer=producer.agent)
-    put(mail)
+    put(mail, producer=producer.agent)
     told = [event.told["payload"] for event in producer.take()]
     assert [(t["status"], t["reason"]) for t in told] == [("cancelled", "superseded")] * 2
     assert {t["event_id"][4:] for t in told} == {old.event_id.hex(), later.event_id.hex()}

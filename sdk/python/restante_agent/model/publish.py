@@ -16,8 +16,8 @@ class Publication:
 
     `available_at` or `delay_seconds`, `expires_at` or `expires_in_seconds`: one of each pair.
     `backoff_base_seconds` and `backoff_max_seconds` replace the server's backoff together.
-    `supersedes_key` cancels older events of the recipient and project with the same key, those that
-    nobody holds.
+    `supersedes_key` cancels older events of the recipient and project that the same producer has
+    published with the same key, those that nobody holds.
     """
 
     payload: Mapping[str, Any]
