@@ -40,7 +40,7 @@ from blueprints.console import (
     triage,
     which,
 )
-from blueprints.console.foreign_text import foreign, foreign_block
+from blueprints.console.foreign_text import foreign, foreign_block, visible
 from blueprints.console.lengths import instant, length, milliseconds
 
 __all__ = ["install"]
@@ -90,6 +90,7 @@ def install(app: Flask) -> None:
     app.jinja_env.filters.update(
         foreign=foreign,
         foreign_block=foreign_block,
+        visible=visible,
         instant=instant,
         length=length,
         milliseconds=milliseconds,

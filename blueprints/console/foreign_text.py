@@ -19,15 +19,16 @@ def foreign(text: str | None, most: int = _MOST) -> Markup:
     if not text:
         return Markup('<span class="meta">{}</span>').format(_NOTHING)
     cut = f"{text[:most]}…" if len(text) > most else text
-    return Markup("<bdi>{}</bdi>").format(escape(_visible(cut)))
+    return Markup("<bdi>{}</bdi>").format(escape(visible(cut)))
 
 
 def foreign_block(text: str) -> Markup:
     """Lines of text: as they are broken, and otherwise as above."""
-    return Markup("\n").join(escape(_visible(line)) for line in text.split("\n"))
+    return Markup("\n").join(escape(visible(line)) for line in text.split("\n"))
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
+    """The text alone, whole: for a title, which names what a table cuts."""
     shown, marks = [], 0
     for letter in text:
         kind = unicodedata.category(letter)

@@ -12,6 +12,8 @@ from tests.support.chromium import STEP_MILLISECONDS
 from tests.support.serving import RestanteCommand, Served
 
 pytestmark = pytest.mark.timeout(400)
+LONG = "z" + "o" * 189
+"""The longest name that an agent may have."""
 
 
 @pytest.fixture
@@ -26,6 +28,7 @@ def page(browser: Browser, serve: Callable[..., Served], tmp_path: Path) -> Page
         command.create_project("acme", slug)
     command.create_agent("acme", "laptop", grants=("agent:main:read", "agent:main:claim"))
     command.create_agent("acme", "keeper", grants=("agent:*:read",))
+    command.create_agent("acme", LONG, grants=("agent:main:read",))
     served = serve(url, settings=settings)
     named = ("--tenant", "acme", "--email", "o@example.com", "--role", "tenant_admin")
     context = browser.new_context(base_url=served.url, reduced_motion="reduce")
@@ -38,10 +41,28 @@ def page(browser: Browser, serve: Callable[..., Served], tmp_path: Path) -> Page
     return one
 
 
+def check_a_long_name_leaves_room(page: Page) -> None:
+    """The column of names stays while scrolling, so it must not cover the cells; the name is in the title."""
+    usual = page.viewport_size
+    assert usual is not None
+    page.set_viewport_size({"width": 360, "height": 900})
+    box = page.locator(".matrix th:first-child").last.bounding_box()
+    assert box is not None
+    assert box["width"] <= 180
+    page.set_viewport_size({"width": 1440, "height": 900})
+    hidden: int = page.evaluate(
+        "(one => one.scrollWidth - one.clientWidth)(document.querySelector('.sheet'))"
+    )
+    assert hidden == 0
+    expect(page.get_by_title(LONG)).to_be_visible()
+    page.set_viewport_size(usual)
+
+
 def test_cells_are_edited_and_undone_and_all_of_it_is_applied(page: Page) -> None:
     told: list[str] = []
     page.on("console", lambda message: told.append(message.text))
     page.goto("/scopes")
+    check_a_long_name_leaves_room(page)
     cell = page.get_by_role("link", name="laptop in main: read, claim")
     cell.focus()
     page.keyboard.press("Enter")
