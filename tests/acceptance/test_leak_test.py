@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.serving import RestanteCommand
+from tests.support.serving import RESTANTE, ROOT, RestanteCommand
 
 # Every process of the command begins with this: one commit in nine does not happen, and nobody hears of it.
 FORGETS = """
@@ -35,7 +36,17 @@ def leak_test(
     command = restante_command("sqlite:////nowhere/it/is/not/asked.db")
     if path is not None:
         command.environment["PYTHONPATH"] = str(path)
-    done = command.run("leak-test", "--database-url", url, *words, timeout_seconds=280)
+    # a process of its own from the beginning: what PYTHONPATH says is read there
+    done = subprocess.run(
+        [RESTANTE, "leak-test", "--database-url", url, *words],
+        env=command.environment,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout, done.stderr
 

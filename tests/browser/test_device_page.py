@@ -97,6 +97,9 @@ def test_wu_025_nothing_is_shown_by_going_back_after_signing_out(
     )["url"]
     page.goto(link)
     page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    fits(page)
+    page.locator("summary", has_text="menu").click()  # the rail, on a small screen
     expect(page.get_by_text("o@example.com")).to_be_visible()
     fits(page)
     page.get_by_role("button", name="Sign out").click()

@@ -60,7 +60,7 @@ def test_a_problem_is_a_problem(world: World, alice: Caller) -> None:
     "path",
     [
         "/health/live/",
-        "//health/live",
+        "/health//live",
         "/api//v1/events",
         "/api/v1/events/",
         "/API/v1/events",
