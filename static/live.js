@@ -37,7 +37,7 @@
       typed ||
       part.matches(":hover:not([data-still], [data-rows])") ||
       part.querySelector("details[open], dialog[open]") !== null ||
-      (part.contains(focus) && focus.matches("input, textarea, select")) ||
+      (part.contains(focus) && (focus.matches("input, textarea, select") || !focusName(focus))) ||
       (!selected.isCollapsed && part.contains(selected.anchorNode))
     );
   };
@@ -75,7 +75,7 @@
     const what = part.dataset.rows || "rows";
     button.textContent = news ? `${news} newer ${what} arrived while you were reading` : "This list has changed since";
     button.addEventListener("click", () => { take(part, fresh); });
-    part.prepend(button);
+    (part.querySelector("div.panel") ?? part).prepend(button);
   };
   const take = (part, fresh) => {
     const next = document.importNode(fresh, true);
@@ -106,7 +106,7 @@
     if (part.hasAttribute("data-rows")) {
       const had = rows(part);
       const has = rows(fresh);
-      if (had.join("\n") !== has.join("\n")) {
+      if (had.length && had.join("\n") !== has.join("\n")) { // nothing moves where nothing was
         hint(part, fresh.cloneNode(true), has.filter((row) => !had.includes(row)).length);
         event.detail.shouldSwap = false;
         return;
