@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from restante import __version__
+from restante.egress.answer import read_answer
 from restante.egress.deadline import Clock, Deadline
 from restante.egress.dial import Certificate, Dial, Line
-from restante.egress.exchange import read_answer, request_bytes
+from restante.egress.exchange import request_bytes
 from restante.egress.policy import ANSWER_BYTES, Policy, Purpose
 from restante.egress.ranges import Address
 from restante.egress.refusal import CallFailed, Cause
 from restante.egress.resolve import Resolver
 from restante.egress.url import Target
 from restante.egress.verdict import judge_answers, judge_text
+from restante.errors import RestanteError
+
+log = logging.getLogger("restante.egress")
 
 TOTAL_SECONDS = 10.0
 LOOKUP_SECONDS = 3.0
@@ -90,10 +96,12 @@ class Egress:
         """
         began = self._clock()
         deadline = Deadline(total_seconds, self._clock)
-        route = self._route(url, purpose, deadline)
+        with _foreseen():
+            route = self._route(url, purpose, deadline)
         named = {"User-Agent": f"Restante/{__version__}", **fields}
         message = request_bytes(method, route.target, fields=named, body=body)
-        address, line = self._open(route, deadline)
+        with _foreseen():
+            address, line = self._open(route, deadline)
         try:
             if last_look is not None:
                 looked_at = self._clock()
@@ -101,9 +109,9 @@ class Egress:
                 took = self._clock() - looked_at
                 deadline.put_off(took)
                 began += took
-            line.send(message)
-            got = read_answer(line, method=method, limit=ANSWER_BYTES[purpose])
-            certificate = line.certificate
+            with _foreseen():
+                line.send(message)
+                got = read_answer(line, method=method, limit=ANSWER_BYTES[purpose])
         finally:
             line.close()
         return Answer(
@@ -112,7 +120,7 @@ class Egress:
             body=got.body,
             truncated=got.truncated,
             address=address,
-            certificate=certificate,
+            certificate=line.certificate,
             seconds=self._clock() - began,
         )
 
@@ -134,3 +142,18 @@ class Egress:
                     raise
                 failed = error
         raise failed
+
+
+@contextmanager
+def _foreseen() -> Iterator[None]:
+    """What nobody foresaw of a peer is a failed call too, and a fault of ours that is in the log.
+
+    Whoever calls holds an event or a challenge, and lets go of it when the call has failed.
+    """
+    try:
+        yield
+    except RestanteError:
+        raise
+    except Exception as error:
+        log.exception("egress_unforeseen error=%s", type(error).__name__)
+        raise CallFailed(Cause.PROTOCOL, f"unforeseen: {type(error).__name__}") from error

@@ -161,13 +161,54 @@ def test_an_answer_to_head_has_no_body() -> None:
         b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000 + b"\r\n\r\n",
         b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 5_000 + b"\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + b"e" * 70_000 + b"\r\na\r\n",
+        # what a parser that means well makes an answer of
+        b"HTTP/1.1 +200 OK\r\n\r\n",
+        b"HTTP/1.1 2_00 OK\r\n\r\n",
+        b" HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.x 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno field\r\nContent-Length: 9\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n folded\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+        *(
+            b"HTTP/1.1 200 OK\r\nContent-Length: " + length + b"\r\n\r\nok"
+            for length in (b"-1", b"+2", b"2_0", b"", b"two", b"2, 3", b"2\r\nContent-Length: 3")
+        ),
+        *(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: " + coding + b"\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+            for coding in (b"gzip, chunked", b"identity", b"chunked, chunked", b"")
+        ),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokay\r\n0\r\n\r\n",
     ],
-    ids=lambda raw: repr(raw[:40]),
+    ids=lambda raw: repr(raw[:70]),
 )
 def test_what_is_no_answer(raw: bytes) -> None:
     with pytest.raises(CallFailed) as failed:
         answer(raw)
     assert failed.value.cause is Cause.PROTOCOL
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.0 103 \r\n\r\nHTTP/1.1 200\nTransfer-Encoding: Chunked\n\n2;a=b\nok\n0\nX: y\n\n",
+        b"HTTP/1.1 410 Gone\r\nX: a\r\n folded\r\nConnection: close\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    ],
+    ids=["length", "chunked", "until the end", "none"],
+)
+def test_an_answer_that_is_cut_off_anywhere_is_none(raw: bytes) -> None:
+    assert answer(raw).status in (200, 204, 410)
+    for end in range(len(raw)):
+        with pytest.raises(CallFailed):
+            answer(raw[:end])
+
+
+def test_a_length_that_is_said_twice_alike_is_one() -> None:
+    raw = b"HTTP/1.1 200 OK\r\nContent-Length : 2, 2\r\ncontent-length: 2\r\n\r\nok and more"
+    assert answer(raw).body == b"ok"
 
 
 @given(
