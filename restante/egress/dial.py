@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from restante.egress.deadline import Deadline
+from restante.egress.names import NAME_LENGTH
 from restante.egress.ranges import Address
 from restante.egress.refusal import CallFailed, Cause
 from restante.egress.url import Target
 
 CHUNK = 16 * 1024
+MOST_NAMES = 100
 Step = TypeVar("Step")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What the peer's certificate says: the names it is for, and when it ends (UTC)."""
+    """What the peer's certificate says: the names it is for (at most 100), and when it ends (UTC)."""
 
     names: tuple[str, ...]
     expires_at: datetime
@@ -150,15 +152,8 @@ class _Tls:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
         self._pump(self._tls.do_handshake)
-
-    @property
-    def certificate(self) -> Certificate:
-        told = self._tls.getpeercert() or {}
-        names = tuple(str(pair[1]) for pair in told.get("subjectAltName", ()))
-        ends = ssl.cert_time_to_seconds(str(told["notAfter"]))
-        return Certificate(
-            names=names, expires_at=datetime.fromtimestamp(ends, UTC).replace(tzinfo=None)
-        )
+        # now: once the peer has left, there may be no asking any more
+        self.certificate = _certificate(self._tls)
 
     def send(self, data: bytes) -> None:
         view = memoryview(data)
@@ -204,6 +199,18 @@ class _Tls:
             self._incoming.write(data)
         else:
             self._incoming.write_eof()
+
+
+def _certificate(tls: ssl.SSLObject) -> Certificate:
+    """What is shown of a certificate that was checked: names of hosts, and not so many as fill a page."""
+    try:
+        told = tls.getpeercert() or {}
+        names = (str(pair[1]) for pair in told.get("subjectAltName", ()))
+        ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(told["notAfter"])), UTC)
+    except (ValueError, KeyError, OverflowError):
+        raise CallFailed(Cause.TLS, "the certificate is good, but cannot be read") from None
+    shown = [name for name in names if name.isascii() and len(name) <= NAME_LENGTH]
+    return Certificate(tuple(shown[:MOST_NAMES]), ends.replace(tzinfo=None))
 
 
 class _Ended(CallFailed):

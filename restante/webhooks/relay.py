@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -128,14 +129,14 @@ class Relay:
     def post(self, turn: Turn, parcel: Parcel) -> Result:
         """Send it. The URL is judged by the egress, now as ever. Raises TurnOver."""
         began = self._clock()
-        fields = signed_fields(
-            parse_url(turn.callback.url),
-            parcel.body,
-            message_id=parcel.message_id,
-            signer=parcel.signer,
-            now=parcel.now,
-        )
         try:
+            fields = signed_fields(
+                parse_url(turn.callback.url),
+                parcel.body,
+                message_id=parcel.message_id,
+                signer=parcel.signer,
+                now=parcel.now,
+            )
             answer = self._egress.send(
                 "POST",
                 turn.callback.url,
@@ -153,24 +154,28 @@ class Relay:
         return Result(outcome_of(answer.status), answer.status, answer.seconds, asked)
 
     def challenge_due(self, *, most: int) -> int:
-        """Challenge active callbacks whose time has come → how many."""
+        """Challenge active callbacks whose time has come → how many. Raises the first error, after all."""
         due = self._run(lambda s: _due(s, most))
         done = 0
+        first: Exception | None = None
         for tenant_id, callback_id in due:
-            begun = self._begin(tenant_id, callback_id)
-            if begun is None:
-                continue
-            found = self._challenger.post(begun)
-            done += 1
             try:
-                self._database.run(
-                    lambda s, t=tenant_id, b=begun, f=found: settle_challenge(  # type: ignore[misc]  # bound now
-                        s, t, b, f, by=SERVER
-                    )
-                )
-            except (NotFound, CallbackConflict):
-                continue
+                done += self._challenge(tenant_id, callback_id)
+            except Exception as error:  # noqa: BLE001 - raised when the others have had their turn
+                first = first or error
+        if first is not None:
+            raise first
         return done
+
+    def _challenge(self, tenant_id: bytes, callback_id: bytes) -> bool:
+        """Whether one was sent."""
+        begun = self._begin(tenant_id, callback_id)
+        if begun is None:
+            return False
+        found = self._challenger.post(begun)
+        with suppress(NotFound, CallbackConflict):
+            self._database.run(lambda s: settle_challenge(s, tenant_id, begun, found, by=SERVER))
+        return True
 
     def _begin(self, tenant_id: bytes, callback_id: bytes) -> Challenge | None:
         try:
@@ -191,9 +196,9 @@ class Relay:
     def _deliver(self, turn: Turn, parcel: Parcel, *, ends_with: int | None) -> Done:
         try:
             result = self.post(turn, parcel)
-        except (TurnOver, Overloaded) as error:
+        except Exception as error:
             self._patiently(lambda s: give_back(s, parcel))
-            if isinstance(error, Overloaded):
+            if not isinstance(error, TurnOver):
                 raise  # the turn is still this relay's, and to be given up
             return Done(goes_on=False, seconds=0.0)
         goes_on = self._patiently(lambda s: settle(s, turn, parcel, result, ends_with=ends_with))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
+from restante.webhooks import relay as relays
 from restante.webhooks.delivery import prepare
 from restante.webhooks.room import Room
 from tests.engine.hooks import VERBS, Hooks
@@ -81,3 +84,49 @@ def test_an_active_one_is_challenged_again_after_three_days(hooks: Hooks, mail: 
         assert relay.challenge_due(most=5) == 1
         pass_time(hooks.database, 20 * 60)
     assert hooks.now(one).status == "suspended"
+
+
+def test_what_nobody_foresaw_of_a_call_counts_against_the_callback_alone(
+    hooks: Hooks, mail: Mailbox
+) -> None:
+    event_id = mail.publish().event_id
+    one = hooks.active(mail)
+    hooks.receiver.dialled = lambda: int("nobody foresaw this")
+    assert hooks.pass_once() == 1
+    told = mail.read(event_id)
+    assert (told["status"], told["attempts"]) == ("pending", 0)
+    assert hooks.attempts(one) == [("failed", None)]
+    assert hooks.now(one).failures == 1
+
+
+def test_a_fault_before_a_call_gives_the_event_back(
+    hooks: Hooks, mail: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event_id = mail.publish().event_id
+    hooks.active(mail)
+    monkeypatch.setattr(relays, "signed_fields", lambda *_, **__: int("nobody foresaw this"))
+    with pytest.raises(ValueError, match="foresaw"):
+        hooks.pass_once()
+    told = mail.read(event_id)
+    assert (told["status"], told["attempts"]) == ("pending", 0)
+
+
+def test_one_that_cannot_be_challenged_takes_no_turn_from_the_others(
+    hooks: Hooks, database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ones = [hooks.active(make_tenant(database).agent(verbs=VERBS)) for _ in range(2)]
+    pass_time(database, days=3, seconds=1)
+    hooks.receiver.answering = right()
+    live, called = hooks.secrets.live, []
+
+    def broken_once(*given: Any) -> list[str]:
+        called.append(given)
+        if len(called) == 1:
+            raise KeyError("nobody foresaw this")
+        return live(*given)
+
+    monkeypatch.setattr(hooks.secrets, "live", broken_once)
+    with pytest.raises(KeyError):
+        hooks.relay().challenge_due(most=5)
+    assert len(hooks.receiver.requests) == 1
+    assert len({hooks.row(one).challenge_due_at for one in ones}) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,6 +81,7 @@ def test_a_wrong_answer_is_422_and_the_callback_is_there(
         {"answers": [["93.184.215.14", "127.0.0.1"]]},
         {"answers": [[]]},
         {"error": "no such name"},
+        {"receiver": Receiver(dialled=partial(int, "nobody foresaw this"))},
     ],
     ids=lambda given: str(next(iter(given.values())))[-40:],
 )

@@ -119,6 +119,48 @@ def test_redirects_are_not_followed_and_a_large_answer_is_cut(
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (b"HTTP/1.0 200 OK\r\n\r\nok", b"ok"),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b""),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", None),
+        (b"", None),
+    ],
+)
+@pytest.mark.parametrize("notified", [False, True])
+def test_a_peer_that_leaves_with_or_without_a_word_of_tls(
+    authority: trustme.CA, ca_file: Path, raw: bytes, body: bytes | None, *, notified: bool
+) -> None:
+    def leaving(line: ssl.SSLSocket) -> None:
+        line.sendall(raw)
+        if notified:
+            line.unwrap()
+
+    with serving(authority, leaving) as server:
+        egress = egress_to(server, ca_file=ca_file)
+        if body is None:
+            with pytest.raises(CallFailed):
+                egress.send("POST", server.url, fields={})
+            return
+        got = egress.send("POST", server.url, fields={})
+    assert (got.status, got.body) == (200, body)
+    assert got.certificate is not None
+    assert got.certificate.names == (NAME,)
+
+
+def test_a_certificate_with_thousands_of_names_is_told_in_part(
+    authority: trustme.CA, ca_file: Path
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(NAME, *(f"n{i}.example.com" for i in range(150))).configure_cert(context)
+    wire = _Wire(Dribble(context, Clock()), Deadline(30, Clock()), 5.0)  # type: ignore[arg-type]  # what a socket does here
+    told = _Tls(wire, tls_context(ca_file), NAME).certificate
+    assert told.names[0] == NAME
+    assert len(told.names) == 100
+
+
 def test_a_peer_that_says_nothing_is_left(authority: trustme.CA, ca_file: Path) -> None:
     left = threading.Event()
     with serving(authority, lambda _: left.wait(10) and None) as server:
