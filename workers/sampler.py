@@ -76,11 +76,10 @@ def _figures(inboxes: Iterable[Depth], now: datetime, oldest_timer: datetime | N
 
 
 def _standings(inboxes: Iterable[Depth], now: datetime) -> dict[bytes, Standing]:
-    """Of tenants that ever got mail."""
+    """Of tenants that have an inbox: that none has ever got mail is what its first is counted from."""
     by_tenant: dict[bytes, list[Depth]] = {}
     for depth in inboxes:
-        if depth.head:
-            by_tenant.setdefault(depth.tenant_id, []).append(depth)
+        by_tenant.setdefault(depth.tenant_id, []).append(depth)
     return {
         tenant_id: Standing(
             pending=sum(one.pending for one in some),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
@@ -13,6 +14,8 @@ from restante.identity.roles import Right
 from restante.sampling.history import HALF_HOUR, MINUTE, Slot, read_history, slot_of
 from restante.sampling.tally import CLASSES_MS, Counts
 from restante.storage.clock import database_now
+from restante.storage.tables.identity import principal
+from restante.storage.tables.inboxes import inbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ def series(session: Session, administrator: Administrator, wanted: Range) -> lis
             steps[min((slot.at - first) // wanted.step, count - 1)].append(slot)
         elif slot.standing is not None:
             arrived = slot.standing.arrived
+    if arrived is None and _began_within(session, administrator.tenant_id, since):
+        arrived = 0
     points = []
     for number, some in enumerate(steps):
         at = first + number * wanted.step
@@ -102,6 +107,17 @@ def percentile_ms(delivered: Sequence[int], share: float) -> float | None:
             return low + (high - low) * (wanted - passed) / count
         passed += count
     raise AssertionError
+
+
+def _began_within(session: Session, tenant_id: bytes, since: datetime) -> bool:
+    """Whether the tenant's first inbox was made since: then all that ever came into one came since."""
+    first = session.connection().execute(
+        select(func.min(principal.c.created_at))
+        .join(inbox, inbox.c.recipient_id == principal.c.principal_id)
+        .where(inbox.c.tenant_id == tenant_id)
+    )
+    made_at = first.scalar()
+    return made_at is not None and made_at >= since
 
 
 def _point(

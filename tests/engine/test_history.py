@@ -72,11 +72,35 @@ def test_what_happens_is_added_up_by_tenant_and_shown_as_points(database: TestDa
     assert len(points) == 60
     assert sum(point.quarantinings for point in points) == 1
     assert points[-1].p50_ms is None or points[-1].p50_ms >= 0
-    assert sum(round(point.arrivals or 0) for point in points) == 7
+    assert sum(round(point.arrivals or 0) for point in points) == 8
     for name, wanted in RANGES.items():
         some = database.run(lambda s, one=wanted: series(s, who, one))
         assert len(some) == wanted.length // wanted.step, name
         assert sum(point.quarantinings for point in some) == 1, name
+
+
+def test_the_first_burst_of_a_tenant_is_shown_and_what_nobody_counted_is_not(
+    database: TestDatabase,
+) -> None:
+    sampler = Sampler(database)
+    quick, quiet, unseen = (make_tenant(database) for _ in range(3))
+    unseen.agent().publish()
+    mail = quiet.agent()
+    pass_time(database, days=32)
+    for hours in (7, 0.25):  # of `unseen` nobody can say when its mail came; `quiet` has none yet
+        sampler.run_once()
+        pass_time(database, hours * 3600)
+    mail.publish_many([mail.publication() for _ in range(5)])
+    other = quick.agent()  # the first inbox of its tenant, and its mail before any sample
+    other.publish_many([other.publication() for _ in range(4)])
+    sampler.run_once()
+    for tenant, came in ((quick, 4), (quiet, 5), (unseen, 0)):
+        who = operator_of(tenant)
+        for name, wanted in RANGES.items():
+            points = database.run(lambda s, o=who, w=wanted: series(s, o, w))
+            arrived = sum(point.arrivals or 0 for point in points)
+            assert (arrived > 0) is (came > 0), (name, came)
+            assert name != "1h" or round(arrived) == came
 
 
 def test_history_is_kept_for_a_day_by_minutes_and_for_a_month_by_half_hours(
