@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -14,6 +15,7 @@ LONGEST = timedelta(minutes=15)
 FIRST = timedelta(seconds=2)
 MOST_FAILURES = 10
 FAILING = timedelta(hours=24)
+_SECONDS = re.compile(r"[0-9]+")
 
 
 class Outcome(StrEnum):
@@ -50,8 +52,9 @@ def pause(failures: int, asked: timedelta | None) -> timedelta:
 def retry_after(answer: Answer, now: datetime) -> timedelta | None:
     """What Retry-After says (RFC 9110, 10.2.3), at most a day; None: nothing that can be read."""
     text = _field(answer.fields, "retry-after")
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        asked = timedelta(seconds=int(text))
+    if _SECONDS.fullmatch(text):
+        digits = text.lstrip("0")
+        asked = FAILING if len(digits) > 9 else timedelta(seconds=int(digits or "0"))
     else:
         try:
             when = parsedate_to_datetime(text)

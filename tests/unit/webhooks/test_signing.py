@@ -7,14 +7,16 @@ import hashlib
 import hmac
 import re
 from datetime import UTC, datetime
+from ipaddress import ip_address
 
 import pytest
 from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolver, algorithms
 from joserfc.jwk import OKPKey
 from requests import Request
 
+from restante.egress.client import Answer
 from restante.egress.url import parse_url
-from restante.webhooks.outcomes import Outcome, outcome_of, pause
+from restante.webhooks.outcomes import Outcome, outcome_of, pause, retry_after
 from restante.webhooks.secrets import key_of
 from restante.webhooks.signing import Signer, signed_fields
 
@@ -103,3 +105,26 @@ def test_pauses_grow_to_a_quarter_of_an_hour_with_full_jitter() -> None:
     assert min(pause(30, None).total_seconds() for _ in range(200)) < 300
     asked = outcome_of(200) and pause(1, None)
     assert pause(0, asked) >= asked
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        *(("0", 0), ("007", 7), ("86399", 86_399), ("86401", 86_400), ("99999999", 86_400)),
+        *(("9999999999", 86_400), ("9" * 5_000, 86_400), ("0" * 5_000 + "7", 7)),
+        *(("Thu, 01 Jan 2026 00:01:00 GMT", 60), ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400)),
+        *(
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("-1", None),
+            ("1.5", None),
+            ("", None),
+            ("soon", None),
+        ),
+        ("\u0661", None),
+    ],
+    ids=lambda said: str(said)[:30],
+)
+def test_how_long_a_receiver_asks_to_wait(said: str, seconds: int | None) -> None:
+    answer = Answer(503, {"retry-after": said}, b"", False, ip_address("8.8.8.8"), None, 0.1)
+    asked = retry_after(answer, datetime(2026, 1, 1))
+    assert (None if asked is None else asked.total_seconds()) == seconds
