@@ -14,6 +14,8 @@ from restante.egress.ranges import MAPPED, Address, Network, unwrapped
 from restante.egress.refusal import EgressRefused
 from restante.egress.url import Target, is_here, parse_port, parse_url
 
+LOOPBACK = tuple(map(ip_network, ("127.0.0.0/8", "0.0.0.0/32", "::1/128", "::/128")))
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -31,7 +33,8 @@ class Allowance:
 class Own:
     """What this installation answers at itself.
 
-    A loopback host is the whole machine's and not ours alone, so there it is the port that is ours.
+    The loopback host of our own URL is the whole machine's and not ours alone, so of it the port is ours.
+    What the operator names besides is ours at every port, on loopback too.
     """
 
     origin: tuple[str, int] = ("", 0)
@@ -39,10 +42,12 @@ class Own:
     networks: tuple[Network, ...] = ()
     loopback_port: int | None = None
 
-    def holds(self, address: Address, port: int) -> bool:
-        """Whether an address and port that a name led to are ours."""
-        if is_here(address):
-            return port == self.loopback_port
+    def answers_here(self, address: Address, port: int) -> bool:
+        """Whether an address and port are those of our own URL on loopback."""
+        return is_here(address) and port == self.loopback_port
+
+    def names(self, address: Address) -> bool:
+        """Whether an address lies in what is named as ours."""
         return _within(self.networks, address) is not None
 
 
@@ -80,15 +85,12 @@ def parse_own(public_url: str, others: str) -> Own:
             networks.append(ip_network(target.literal))
     for entry in _entries(others):
         network = _network(entry)
-        if network is not None:
+        if network is None:
+            hosts.add(_own_name(entry))
+        else:
             networks.append(network)
-            continue
-        try:
-            hosts.add(parse_host(entry)[0])
-        except EgressRefused as error:
-            raise ValueError(
-                f"has the entry {entry!r}, which is no host, address or CIDR network ({error.note})"
-            ) from None
+        if entry.lower() == "localhost" or (network and is_here(network.network_address)):
+            networks.extend(LOOPBACK)  # the machine has one, under whatever address
     return Own(
         origin=("", 0) if target is None else (target.host, target.port),
         hosts=frozenset(hosts),
@@ -114,6 +116,15 @@ def parse_issuer(text: str) -> Target | None:
         return parse_url(text) if text else None
     except EgressRefused as error:
         raise ValueError(f"cannot be called: {error.note}") from None
+
+
+def _own_name(entry: str) -> str:
+    try:
+        return parse_host(entry)[0]
+    except EgressRefused as error:
+        raise ValueError(
+            f"has the entry {entry!r}, which is no host, address or CIDR network ({error.note})"
+        ) from None
 
 
 def _own_origin(public_url: str) -> Target | None:

@@ -58,8 +58,8 @@ class Policy:
 
         An identity provider may live at another port of our host: for it the origin counts.
         """
-        if target.is_loopback:
-            return target.port == self.own.loopback_port
+        if target.is_loopback and target.port == self.own.loopback_port:
+            return True
         if self.is_issuer(target, purpose):
             return (target.host, target.port) == self.own.origin
         return target.host in self.own.hosts

@@ -62,8 +62,9 @@ def judge_address(address: Address, target: Target, policy: Policy, *, purpose: 
     """Raise EgressRefused where this address may not be dialled for this target."""
     if found := metadata(address):
         raise EgressRefused(Reason.METADATA, _where(address, found))
-    exempt = policy.is_issuer(target, purpose) and not address.is_loopback
-    if policy.own.holds(address, target.port) and not exempt:
+    own = policy.own
+    named = own.names(address) and not policy.is_issuer(target, purpose)
+    if named or own.answers_here(address, target.port):
         raise EgressRefused(Reason.OWN, f"{address} is this installation")
     if policy.is_named(target, purpose) or policy.allowance.network_of(address) is not None:
         return

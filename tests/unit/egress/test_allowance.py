@@ -121,6 +121,18 @@ def test_a_metadata_literal_is_refused_by_its_text(literal: str) -> None:
         ("http://localhost:8000", "", "https://[::1]:8000/", [], "own"),
         ("http://localhost:8000", "", "https://h.example.com:8000/", ["0.0.0.0"], "own"),
         ("http://127.0.0.1:8000", "", "https://127.0.0.1:9443/", [], "allowed"),
+        ("https://localhost", "", "https://localhost:9443/", ["127.0.0.1"], "allowed"),
+        # but what is named as ours is, at every port
+        (ORIGIN, "localhost", "https://localhost:9443/", ["127.0.0.1"], "own"),
+        (ORIGIN, "LocalHost", "https://127.0.0.1:9443/", [], "own"),
+        (ORIGIN, "localhost", "https://a.localhost:9443/", ["::1"], "own"),
+        (ORIGIN, "127.0.0.1", "https://localhost:9443/", ["127.0.0.1"], "own"),
+        (ORIGIN, "127.0.0.1", "https://[::1]:9443/", [], "own"),
+        (ORIGIN, "127.0.0.0/8", "https://h.example.com:8000/", ["0.0.0.0"], "own"),
+        (ORIGIN, "::1", "https://h.example.com:8000/", ["::ffff:127.0.0.1"], "own"),
+        ("http://127.0.0.1:8000", "localhost", "https://127.0.0.1:9443/", [], "own"),
+        (ORIGIN, "a.localhost", "https://a.localhost:9443/", ["127.0.0.1"], "own"),
+        (ORIGIN, "a.localhost", "https://127.0.0.1:9443/", [], "allowed"),
     ],
 )
 def test_our_own_host_is_called_by_nothing(
@@ -164,6 +176,12 @@ def test_an_issuer_at_another_port_of_our_host_is_called_and_our_own_is_not() ->
     assert reason(issuer, **given) == "allowed"
     assert reason(f"{ORIGIN}/x", **given) == "own"
     assert reason(issuer, issuer=issuer) == "own"
+    here = {
+        "issuer": "http://127.0.0.1:9000",
+        "own": "localhost",
+        "public_url": "http://127.0.0.1:8000",
+    }
+    assert reason("http://127.0.0.1:9000/x", purpose=Purpose.OIDC, **here) == "allowed"
 
 
 @pytest.mark.parametrize(

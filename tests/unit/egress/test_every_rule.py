@@ -28,7 +28,9 @@ ALLOWING = Policy(
     ),
 )
 HERE = Policy(
-    allowance=parse_allowance("hooks.example.com:9000,localhost:9000,a.localhost:9000"),
+    allowance=parse_allowance(
+        "hooks.example.com:9000,localhost:9000,a.localhost:9000,localhost:9001"
+    ),
     own=Own(origin=("localhost", 9000), loopback_port=9000),
 )
 ISSUER = Policy(
@@ -83,6 +85,7 @@ CALLBACKS: list[tuple[Policy, str, str, str]] = [
     (HERE, f"{HOOK}:9000", "0.0.0.0", "own: 0.0.0.0 is this"),
     (HERE, "https://localhost:9000", "127.0.0.1", "own: localhost is this"),
     (HERE, "https://a.localhost:9000", "127.0.0.1", "own: a.localhost is this"),
+    (HERE, "https://localhost:9001", "127.0.0.1", ""),
     (ISSUER, "https://idp.example.com", "10.0.0.1", "not_public: 10.0.0.1"),
     (PLAIN_ISSUER, "http://localhost:9000", "127.0.0.1", "scheme: only https"),
 ]
