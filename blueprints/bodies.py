@@ -9,10 +9,12 @@ from urllib.parse import parse_qsl
 
 from flask import Request
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
 from blueprints.raw_json import NoObject, read_object
 from restante.errors import RestanteError, ValidationFailed
+from restante.identity.names import TIDY, UNTIDY
 
 M = TypeVar("M", bound=BaseModel)
 RAW = frozenset({"payload", "result", "progress"})
@@ -172,14 +174,16 @@ def _faults(error: ValidationError, root: str | None) -> list[dict[str, str]]:
                 "pointer": str(place[0] if place else "")
                 if root is None
                 else root + pointer(place),
-                "detail": _TOLD.get(fault["type"]) or _told(fault["msg"]),
+                "detail": _TOLD.get(fault["type"]) or _told(fault),
             }
         )
     return faults
 
 
-def _told(message: str) -> str:
-    text = message.removeprefix("Value error, ").replace("Input should ", "must ")
+def _told(fault: ErrorDetails) -> str:
+    if fault.get("ctx", {}).get("pattern") == TIDY:
+        return UNTIDY
+    text = fault["msg"].removeprefix("Value error, ").replace("Input should ", "must ")
     text = _COUNTED.sub("", text)
     return (
         text.replace("String should ", "must ")

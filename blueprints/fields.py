@@ -20,13 +20,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from blueprints.raw_json import Raw
+from restante.identity.names import TIDY
 
 BIGGEST = 2**63 - 1
 LONGEST_SECONDS = 100 * 366 * 86_400
 """Longer waits than a hundred years are slips of the pen."""
-
-# U+0000 to U+001F and U+007F: no control characters in what is shown and logged
-_TIDY = r"^[^\x00-\x1f\x7f]*$"
 
 
 class Body(BaseModel):
@@ -186,18 +184,20 @@ Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Epoch = Annotated[
     str, Field(max_length=64, description="The epoch of the cursor, as it was given.")
 ]
+Tidy = Annotated[str, Field(pattern=TIDY)]
+"""What names and keys are: no control characters."""
+
 Consumer = Annotated[
-    str,
+    Tidy,
     Field(
         min_length=1,
         max_length=128,
-        pattern=_TIDY,
         description="Which process of the agent this is.",
     ),
 ]
 Reason = Annotated[str, Field(min_length=1, max_length=2000)]
 IdText = Annotated[str, Field(max_length=64)]
-Key = Annotated[str, Field(min_length=1, max_length=128)]
+Key = Annotated[Tidy, Field(min_length=1, max_length=128)]
 
 QueryCursor = Annotated[int, Field(ge=0, le=BIGGEST), BeforeValidator(digits)]
 QueryLimit = Annotated[

@@ -28,17 +28,19 @@ from blueprints.fields import (
     PositiveSeconds,
     Seconds,
     Slug,
+    Tidy,
     integral,
 )
 from blueprints.publication_sizes import MOST_EVENTS, check_size
 from blueprints.raw_json import Raw
 from config import Settings
 from restante.errors import RecipientRefused, ValidationFailed
+from restante.identity.names import UNTIDY, is_tidy
 from restante.inbox.publication import Publication
 from restante.storage.ids import Prefix, decode_id
 
 _NO_REPORT: frozenset[str] = frozenset()
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+Text = Annotated[Tidy, Field(min_length=1, max_length=200)]
 
 
 class Message(Body):
@@ -47,7 +49,7 @@ class Message(Body):
     project: Annotated[Slug, Field(description="A project that every recipient has.")]
     type: (
         Annotated[
-            str, Field(min_length=1, max_length=128, description="Left out: the payload's `type`.")
+            Tidy, Field(min_length=1, max_length=128, description="Left out: the payload's `type`.")
         ]
         | None
     ) = None
@@ -259,6 +261,8 @@ def _type(message: Message, payload: Raw, at: str) -> str:
             f"{at}/type",
             "is required where the payload has no `type` that is a string of 1 to 128 characters",
         )
+    if not is_tidy(kind):
+        raise ValidationFailed.at(f"{at}/payload/type", UNTIDY)
     return kind
 
 

@@ -23,6 +23,7 @@ from blueprints.fields import (
     Limit,
     Query,
     Slug,
+    Tidy,
     WaitSeconds,
 )
 from blueprints.shapes import ClaimedEvent
@@ -45,7 +46,7 @@ class ClaimBody(Body):
     consumer: Consumer | None = None
     claim_id: (
         Annotated[
-            str,
+            Tidy,
             Field(
                 min_length=16,
                 max_length=64,

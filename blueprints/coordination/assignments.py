@@ -20,6 +20,7 @@ from blueprints.fields import (
     PositiveSeconds,
     Reason,
     Slug,
+    Tidy,
     integral,
     widened,
 )
@@ -52,7 +53,7 @@ class AssignmentBody(Body):
 
     project: Annotated[Slug, Field(description="Whoever does it may claim in this project.")]
     capability: (
-        Annotated[str, Field(min_length=1, max_length=128, description="Whoever does it has it.")]
+        Annotated[Tidy, Field(min_length=1, max_length=128, description="Whoever does it has it.")]
         | None
     ) = None
     candidates: (
@@ -63,7 +64,7 @@ class AssignmentBody(Body):
         | None
     ) = None
     policy: Literal["least_loaded", "sticky", "in_order"] = "least_loaded"
-    sticky_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+    sticky_key: Annotated[Tidy, Field(min_length=1, max_length=200)] | None = Field(
         None, description="With `sticky`: what has one key goes to one agent."
     )
     payload: Payload

@@ -11,7 +11,7 @@ from blueprints.access import any_of
 from blueprints.calls import Call, Reply
 from blueprints.coordination.blueprint import coordination
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, IdText, ListQuery, Slug
+from blueprints.fields import Answer, Body, IdText, ListQuery, Slug, Tidy
 from blueprints.idempotency import once
 from blueprints.shapes import WireInstant
 from restante.coordination import rooms
@@ -35,7 +35,7 @@ class RoomBody(Body):
     """A room to be. An agent that makes one is in it, whether it names itself or not."""
 
     project: Slug
-    name: Annotated[str, Field(min_length=1, max_length=190)]
+    name: Annotated[Tidy, Field(min_length=1, max_length=190)]
     members: Annotated[
         list[IdText],
         Field(

@@ -8,6 +8,10 @@ from restante.errors import ValidationFailed
 from restante.identity.scopes import SLUG
 
 NAME_LENGTH = 190
+TIDY = r"^[^\x00-\x1f\x7f-\x9f]*$"
+"""No control characters: names and keys are shown, logged and compared. As JSON Schema has it too."""
+
+UNTIDY = "must have no control characters (U+0000 to U+001F, U+007F to U+009F)"
 _LOOKS_LIKE_AN_ID = re.compile(r"[a-z]{2,4}_[0-9a-f]{32}")
 
 
@@ -23,6 +27,11 @@ def check_name(name: str) -> str:
     if _LOOKS_LIKE_AN_ID.fullmatch(name):
         raise ValidationFailed.at("/name", "has the form of an id; take another")
     return name
+
+
+def is_tidy(text: str) -> bool:
+    """Whether it has no control characters. Any other text will do, the empty one too."""
+    return re.fullmatch(TIDY, text) is not None
 
 
 def check_slug(slug: str) -> str:

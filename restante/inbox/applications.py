@@ -15,6 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.errors import NotFound, PayloadTooLarge, RecipientRefused, ValidationFailed
+from restante.identity.names import UNTIDY, is_tidy
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.requested_scopes import expand
@@ -94,13 +95,14 @@ def message(
         "supersedes_key": supersedes_key,
     }
     for name, key in keys.items():
-        _length(name, key, 200)
-    _length("idempotency_key", idempotency_key, 128)
+        _key(name, key, 200)
+    _key("idempotency_key", idempotency_key, 128)
     _check("project", SLUG.fullmatch(project), "is no slug")
     _check(
         "recipients", len(set(recipients)) == len(recipients) > 0, "name each once, at least one"
     )
-    _check("type", isinstance(said, str) and 1 <= len(said) <= 128, "must have 1 to 128 characters")
+    _check("type", isinstance(said, str), "must be a text")
+    _key("type", str(said), 128)
     _check("priority", _within(priority, -100, 100), "must be an integer of -100 to 100")
     _check(
         "max_attempts", max_attempts is None or _within(max_attempts, 1, 100), "must be 1 to 100"
@@ -148,9 +150,10 @@ def _check(name: str, holds: object, fault: str) -> None:
         raise ValidationFailed.at(f"/{name}", fault)
 
 
-def _length(name: str, text: str | None, most: int) -> None:
-    fits = text is None or 1 <= len(text) <= most
-    _check(name, fits, f"must have 1 to {most} characters")
+def _key(name: str, text: str | None, most: int) -> None:
+    if text is not None:
+        _check(name, 1 <= len(text) <= most, f"must have 1 to {most} characters")
+        _check(name, is_tidy(text), UNTIDY)
 
 
 def _within(value: object, least: int, most: int) -> bool:

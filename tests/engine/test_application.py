@@ -149,6 +149,8 @@ AGENT = "agt_" + "0" * 32
         ({"project": "a b"}, "/project"),
         ({"payload": {}}, "/type"),
         ({"type": "x" * 129}, "/type"),
+        ({"type": "a\x85"}, "/type"),
+        ({"supersedes_key": "a\x00"}, "/supersedes_key"),
         ({"priority": 101}, "/priority"),
         ({"priority": True}, "/priority"),
         ({"correlation_id": ""}, "/correlation_id"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.http.administration import faults
 from tests.http.world import Caller
 
 JSON = "application/json"
@@ -195,6 +196,29 @@ def test_a_member_that_may_be_left_out_may_be_null(
 ) -> None:
     answer = alice.post(f"A/inbox/evt_{'0' * 32}/{verb}", {"claim_generation": 1, **body})
     assert answer.status_code == 404, answer.text  # read, and no such event
+
+
+def test_names_and_keys_with_control_characters_are_422(alice: Caller) -> None:
+    event = {"recipients": [alice.id], "project": "main", "type": "t", "payload": {}}
+    room = {"project": "main", "name": "n", "members": []}
+    work = {"project": "main", "payload": {}}
+    keys = ("correlation_id", "causation_id", "ordering_key", "supersedes_key", "idempotency_key")
+    for path, body, member in (
+        *(("events", event, key) for key in (*keys, "type")),
+        ("rooms", room, "name"),
+        ("assignments", work, "capability"),
+        ("assignments", work | {"policy": "sticky"}, "sticky_key"),
+        ("A/inbox/claim", {}, "consumer"),
+        ("A/inbox/claim", {}, "claim_id"),
+    ):
+        answer = alice.post(path, body | {member: "0123456789abcdef\x00"})
+        assert answer.status_code == 422, (path, member)
+        (fault,) = answer.json["errors"]
+        assert fault["pointer"] == f"/{member}"
+        assert fault["detail"].startswith("must have no control characters")
+    untyped = {**event, "type": None, "payload": {"type": "a\x9f"}}
+    assert faults(alice.post("events", untyped)) == ["/payload/type"]
+    assert alice.claim() == []
 
 
 def test_faults_are_told_in_our_words(alice: Caller) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 
 import pytest
 from pydantic import ValidationError
 
-from blueprints.fields import Body, Instant, Limit, Seconds
+from blueprints.fields import Body, Instant, Limit, Seconds, Tidy
+from restante.coordination.memory_keys import check_key
+from restante.errors import ValidationFailed
+from restante.identity.names import is_tidy
 
 
 class Sample(Body):
@@ -16,6 +20,7 @@ class Sample(Body):
     limit: Limit = 1
     seconds: Seconds = 0.0
     at: Instant | None = None
+    key: Tidy = ""
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,21 @@ def test_instants_of_rfc_3339_are_read(text: str, meant: datetime) -> None:
 def test_what_is_no_instant_is_refused(text: object) -> None:
     with pytest.raises(ValidationError):
         Sample(at=text)  # type: ignore[arg-type]  # as it comes in
+
+
+def test_names_and_keys_have_no_control_characters() -> None:
+    for number in range(0x100):
+        text = f"a{chr(number)}"
+        if unicodedata.category(chr(number)) == "Cc":
+            assert not is_tidy(text)
+            with pytest.raises(ValidationError, match="pattern"):
+                Sample(key=text)
+            with pytest.raises(ValidationFailed):
+                check_key(text, "/key")
+        else:
+            assert is_tidy(text)
+            assert Sample(key=text).key == text
+            check_key(text, "/key")
 
 
 @pytest.mark.parametrize(("given", "meant"), [(7, 7), (7.0, 7), (1, 1), (1000, 1000)])
