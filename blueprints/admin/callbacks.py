@@ -141,7 +141,8 @@ def approve_callback(call: Call) -> Reply:
 
 @_endpoint(
     "Have a suspended callback go on",
-    "It is active again, is challenged at once, and begins with one thing at a time.",
+    "It is active again, and begins with one thing at a time. It is challenged at once, which counts as one "
+    "of its host's ten an hour, unless its last challenge was answered rightly within the hour.",
     CallbackRefused,
     ChallengeFailed,
     status="active",

@@ -48,7 +48,7 @@ def approve(who: SignedIn, callback_id: str) -> Response:
 @blueprint.post("/callbacks/<callback_id>/resume")
 @with_session(Right.CALLBACKS_WRITE, calls_out=True)
 def resume(who: SignedIn, callback_id: str) -> Response:
-    """It goes on, and is challenged at once."""
+    """It goes on, and is challenged at once if it has not just been."""
     return _activate(who, callback_id, Step.RESUME)
 
 

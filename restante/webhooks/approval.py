@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select, update
@@ -18,6 +19,7 @@ from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.callbacks import callback
 from restante.storage.tables.identity import principal
+from restante.webhooks.budget import WINDOW
 from restante.webhooks.callbacks import (
     Callback,
     Mode,
@@ -75,11 +77,9 @@ def decide(
     row: dict[str, Any] = {"status": status.value, "status_reason": reason, "changed_at": now}
     if becomes_active:
         _refuse_second(session, found)
-        # one that was suspended proves itself before it is trusted for days again
-        checked = now - AGAIN_AFTER if step is Step.RESUME else found.challenged_at or now
         row |= {
             "due_at": now,
-            "challenge_due_at": checked + AGAIN_AFTER,
+            "challenge_due_at": _challenge_due(found, step, now),
             "challenge_failures": 0,
             "challenge_failing_since": None,
             **FRESH,
@@ -99,6 +99,17 @@ def decide(
         session, Entry(who.tenant_id, who.by, ACTIONS[step], found.public_id, reason=reason.strip())
     )
     return find_locked(session, who.tenant_id, found.id)
+
+
+def _challenge_due(found: Callback, step: Step, now: datetime) -> datetime:
+    """When it is challenged next.
+
+    One that was suspended proves itself before it is trusted for days again. If it has just done so it
+    need not: a host has few challenges an hour, and each round of suspending and resuming would take one.
+    """
+    proved = found.challenged_at or now
+    is_fresh = found.challenge_reason is None and proved > now - WINDOW
+    return now if step is Step.RESUME and not is_fresh else proved + AGAIN_AFTER
 
 
 def _is_there(found: Callback, step: Step) -> bool:

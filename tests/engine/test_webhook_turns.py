@@ -7,9 +7,12 @@ from typing import Any
 import orjson
 import pytest
 
+from restante.audit.entries import IN_PROCESS
+from restante.errors import ChallengeFailed
 from restante.webhooks import relay as relays
 from restante.webhooks.delivery import prepare
 from restante.webhooks.room import Room
+from restante.webhooks.states import Step
 from tests.engine.hooks import VERBS, Hooks
 from tests.factories import Mailbox, make_tenant, pass_time
 from tests.http.callbacks import http, right
@@ -84,6 +87,26 @@ def test_an_active_one_is_challenged_again_after_three_days(hooks: Hooks, mail: 
         assert relay.challenge_due(most=5) == 1
         pass_time(hooks.database, 20 * 60)
     assert hooks.now(one).status == "suspended"
+
+
+def test_resuming_spends_a_challenge_only_where_the_last_is_old_or_failed(
+    hooks: Hooks, mail: Mailbox
+) -> None:
+    one, relay = hooks.active(mail), hooks.relay()
+    hooks.receiver.answering = right()
+
+    def resume() -> int:
+        hooks.decide(one, Step.SUSPEND)
+        hooks.decide(one, Step.RESUME)
+        return relay.challenge_due(most=5)
+
+    assert [resume() for _ in range(3)] == [0, 0, 0]
+    pass_time(hooks.database, 61 * 60)
+    assert [resume(), resume()] == [1, 0]
+    answers(hooks, 500)
+    with pytest.raises(ChallengeFailed):
+        hooks.challenger.again(mail.agent, one.id, by=IN_PROCESS)
+    assert [resume(), resume()] == [1, 1]
 
 
 def test_what_nobody_foresaw_of_a_call_counts_against_the_callback_alone(
