@@ -46,6 +46,20 @@ def test_the_newest_of_all_inboxes_come_first_and_are_narrowed(
         assert shown(browser, f"/events?{query}") == expected, query
 
 
+def test_a_long_value_is_cut_and_stands_whole_in_its_title(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """The same in every list of events; what was not tried yet says so alike."""
+    type_ = "t" * 128
+    bob.publish(alice, type=type_)
+    browser = signed_in(world)
+    for path in ("/events", f"/inboxes/{alice.id}"):
+        browser.get(path)
+        cell = browser.page.one("th", scope="row")
+        assert (cell.attributes["class"], cell.attributes["title"]) == ("cut", type_), path
+        assert "0/" in browser.page.one("tbody").text
+
+
 def test_it_goes_on_where_it_ended_whatever_arrives(
     world: World, alice: Caller, bob: Caller
 ) -> None:
