@@ -12,13 +12,16 @@ from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.errors import ValidationFailed
+from restante.identity.administrators import Administrator
 from restante.identity.called import called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
+from restante.inbox.inspection import inspect
 from restante.inbox.triage import jobs
-from restante.inbox.triage.jobs import Action, Order, SelectionChanged
+from restante.inbox.triage.jobs import Action, Job, Order, SelectionChanged
+from restante.inbox.triage.listing import list_groups
 from restante.storage.clock import database_now
-from restante.storage.ids import Prefix, encode_id
+from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_triage", __name__)
@@ -79,6 +82,9 @@ def _counted(
         dry = jobs.count(session, admin, _order(action, chosen))
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+    if not dry.matched:  # no form for nothing; of a cause it is as if there never was one
+        status = 404 if status == 200 and "cause" in chosen.fields else status
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=status)
     role = who.operator.role
     return shell(
         "triage.html",
@@ -89,7 +95,7 @@ def _counted(
         action=action,
         chosen=chosen,
         dry=dry,
-        names=called(session, admin.tenant_id, [agent_id for agent_id, _ in dry.inboxes[:INBOXES]]),
+        **_named(session, admin, chosen, dry),
         most_inboxes=INBOXES,
         counted_at=chosen.filter.until or now,
         spread=WAYS,
@@ -102,6 +108,19 @@ def _counted(
         may_redrive=may(role, Right.EVENTS_REDRIVE),
         may_discard=may(role, Right.EVENTS_DISCARD),
     )
+
+
+def _named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -> dict[str, Any]:
+    """The cause as people know it, the event that would go first, and whose inboxes these are."""
+    causes = list_groups(session, admin, chosen.filter) if "cause" in chosen.fields else []
+    first = None
+    if dry.first_event_id is not None:
+        first = inspect(session, admin, decode_id(Prefix.EVENT, dry.first_event_id))
+    ids = [agent_id for agent_id, _ in dry.inboxes[:INBOXES]]
+    if first is not None:
+        ids.append(first.recipient_id)
+    names = called(session, admin.tenant_id, ids)
+    return {"cause": causes[0] if causes else None, "first": first, "names": names}
 
 
 def _start(session: Session, who: SignedIn, action: Action) -> Response:
