@@ -83,3 +83,28 @@ def test_axe_finds_nothing_and_nothing_sticks_out(
             faults += [f"{path} {fault}" for fault in faults_of(page, axe)]
         context.close()
     assert not faults, "\n".join(faults)
+
+
+def test_the_rail_has_icons_alone_where_it_is_narrow_and_the_sheet_ends(
+    browser: Browser, house: Furnished
+) -> None:
+    context = house.context(browser, viewport={"width": 900, "height": 900})
+    page = context.new_page()
+    page.goto("/overview")
+    for width, rail, sheet in (
+        (900, 64, 836),
+        (1180, 64, 1116),
+        (1440, 216, 1224),
+        (3840, 216, 1824),
+    ):
+        page.set_viewport_size({"width": width, "height": 900})
+        found = page.evaluate(
+            "[...document.querySelectorAll('.rail, .over')].map(one => one.getBoundingClientRect().width)"
+        )
+        assert found == [rail, sheet], width
+        assert wide(page) == 0
+        for place in ("Overview", "Audit"):
+            assert page.get_by_role("link", name=place, exact=True).is_visible()
+        for action in ("Sign out", "Dark colours"):
+            assert page.get_by_role("button", name=action).is_visible()
+    context.close()
