@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from flask import Blueprint, Response, make_response, request
 
@@ -45,6 +46,14 @@ def payload(session: Session, who: SignedIn, event_id: str) -> Response:
     """Its page with payload and result: that it was shown is in the audit, so no link leads here."""
     found = read_content(session, administrator(who), decode_id(Prefix.EVENT, event_id))
     return _event(session, who, event_id, content=found)
+
+
+@blueprint.get("/events/<event_id>/payload")
+@blueprint.get("/events/<event_id>/cancel")
+@with_session(Right.EVENTS_READ)
+def back(session: Session, who: SignedIn, event_id: str) -> Response:
+    """Where a form led: whoever comes there by Back, or reloads its address, finds the event."""
+    return see(f"/events/{quote(event_id)}")
 
 
 @blueprint.post("/events/<event_id>/raw")

@@ -37,6 +37,10 @@ def test_what_happened_is_told_and_the_payload_only_when_asked(
     assert browser.page.one("pre").raw == '{\n  "n": 1\n}'
     entry = audited(world)[-1]
     assert (entry.action, entry.target) == ("payload.read", event)
+    for step in ("payload", "cancel"):  # Back, or the address alone
+        answer = browser.get(f"/events/{event}/{step}")
+        assert (answer.status_code, answer.headers["Location"]) == (303, f"/events/{event}")
+    assert audited(world)[-1] == entry
 
 
 def test_the_payload_is_had_as_a_file(world: World, alice: Caller, bob: Caller) -> None:
