@@ -12,13 +12,16 @@
   };
   const month = (at, timeZone) => new Intl.DateTimeFormat("en", { month: "short", timeZone }).format(at);
   const clock = (at, utc) => utc
-    ? [at.getUTCDate(), month(at, "UTC"), at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()]
-    : [at.getDate(), month(at), at.getHours(), at.getMinutes(), at.getSeconds()];
+    ? [at.getUTCFullYear(), at.getUTCDate(), month(at, "UTC"), at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()]
+    : [at.getFullYear(), at.getDate(), month(at), at.getHours(), at.getMinutes(), at.getSeconds()];
   const words = (at, form, utc) => {
-    const [day, name, hours, minutes, seconds] = clock(at, utc);
-    if (form === "seconds") return `${two(hours)}:${two(minutes)}:${two(seconds)}`;
-    if (form === "clock") return `${two(hours)}:${two(minutes)}`;
-    return `${day}\u00a0${name}, ${two(hours)}:${two(minutes)}\u00a0${utc ? "UTC" : zone(at)}`;
+    const [year, day, name, hours, minutes, whole] = clock(at, utc);
+    const short = `${two(hours)}:${two(minutes)}`;
+    const seconds = `${short}:${two(whole)}`;
+    const precise = `${seconds}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+    const date = `${day} ${name} ${year}`;
+    const forms = { clock: short, seconds, precise, date, day: `${day} ${name}`, full: `${date} ${seconds}`, exact: `${date} ${precise}` };
+    return forms[form] ?? `${day}\u00a0${name}, ${short}\u00a0${utc ? "UTC" : zone(at)}`;
   };
   const write = () => {
     const utc = !local();
@@ -26,6 +29,7 @@
       const at = new Date(time.dateTime);
       if (!Number.isNaN(at.getTime())) time.textContent = words(at, time.dataset.at, utc);
     }
+    for (const one of document.querySelectorAll("[data-zone]")) one.textContent = utc ? "UTC" : "local";
     switches?.querySelectorAll("button").forEach((button) =>
       button.setAttribute("aria-pressed", String((button.value === "local") === !utc)));
   };

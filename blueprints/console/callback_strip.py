@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from blueprints.console.lengths import instant, length
+from blueprints.console.lengths import length
 from restante.webhooks.callbacks import Callback
 from restante.webhooks.judging import AGAIN_AFTER
 from restante.webhooks.states import Status
@@ -23,12 +23,21 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """When, by whom: `at` stands between the words, as the reader's clock has it."""
+
+    before: str = ""
+    at: datetime | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Station:
-    """`title`: the state, or in a side exit that one; `note`: when, by whom; `exits`: where else it leads."""
+    """`title`: the state, or in a side exit that one; `exits`: where else it leads."""
 
     title: str
     mark: Mark
-    note: str = ""
+    note: Note
     exits: str = ""
 
     @property
@@ -53,19 +62,19 @@ def strip(found: Callback, now: datetime) -> list[Station]:
     here = _PLACE[found.status]
     passed = found.challenged_at
     notes = [
-        f"{instant(found.created_at)}, by its agent",
-        instant(passed) if passed else "not yet",
+        Note(at=found.created_at, after=", by its agent"),
+        Note(at=passed) if passed else Note("not yet"),
         _waits(found, now),
-        instant(found.approved_at) if found.approved_at else "a tenant admin decides",
-        "its mail waits for pull",
+        Note(),
+        Note("its mail waits for pull"),
     ]
     again = f"challenged again every {AGAIN_AFTER // HOUR}\N{NO-BREAK SPACE}h"
     if found.status is Status.ACTIVE and found.approved_at:
-        notes[3] = f"since {instant(found.approved_at)}, {again}"
+        notes[3] = Note("since ", found.approved_at, f", {again}")
     elif found.status is Status.SUSPENDED:
-        notes[3] = "resuming it leads back to active"
+        notes[3] = Note("resuming it leads back to active")
     else:
-        notes[3] = again
+        notes[3] = Note(again)
     titles = ["registered", "challenge passed", "pending_approval", "active", "removed"]
     exits = ["", "challenge_failed", "rejected", "suspended, and back", ""]
     marks = [Mark.DONE] * here + [Mark.TO_COME] * (5 - here)
@@ -75,13 +84,13 @@ def strip(found: Callback, now: datetime) -> list[Station]:
     return [Station(*of) for of in zip(titles, marks, notes, exits, strict=True)]
 
 
-def _waits(found: Callback, now: datetime) -> str:
+def _waits(found: Callback, now: datetime) -> Note:
     match found.status:
         case Status.PENDING_APPROVAL:
             since = now - (found.challenged_at or found.created_at)
-            return f"for {length(max(since, timedelta(0)))}, by a tenant admin"
+            return Note(f"for {length(max(since, timedelta(0)))}, by a tenant admin")
         case Status.REJECTED:
-            return "its agent may change it, which starts over"
+            return Note("its agent may change it, which starts over")
         case Status.CHALLENGE_FAILED:
-            return "by a tenant admin"
-    return f"approved {instant(found.approved_at)}" if found.approved_at else ""
+            return Note("by a tenant admin")
+    return Note("approved ", found.approved_at) if found.approved_at else Note()

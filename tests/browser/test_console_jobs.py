@@ -7,6 +7,7 @@ import json
 import re
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,6 +23,7 @@ from tests.support.session import known_url
 
 pytestmark = pytest.mark.timeout(400)
 WAVE = 5_000
+INDIA = timezone(timedelta(hours=5, minutes=30))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,8 @@ def house(worker_folder: Path, worker_name: str) -> Iterator[Furnished]:
 @pytest.fixture
 def page(browser: Browser, house: Furnished) -> Iterator[Page]:
     """A tenant admin's; what its policy forbids and what its scripts trip over fails the test."""
-    context = house.context(browser, Role.TENANT_ADMIN, viewport={"width": 1440, "height": 900})
+    how = {"viewport": {"width": 1440, "height": 900}, "timezone_id": "Asia/Kolkata"}
+    context = house.context(browser, Role.TENANT_ADMIN, **how)
     context.set_default_timeout(STEP_MILLISECONDS)
     expect.set_options(timeout=STEP_MILLISECONDS)
     one = context.new_page()
@@ -198,6 +201,16 @@ def test_keys_lead_somewhere_and_times_are_local_if_one_likes(house: Furnished, 
     expect(page.locator("#clock [value=local]")).to_have_attribute("aria-pressed", "true")
     page.reload()
     expect(page.locator("#clock [value=local]")).to_have_attribute("aria-pressed", "true")
+    for path in (f"/events/{house.ids['event_id']}", "/audit", f"/callbacks/{house.ids['wanted']}"):
+        page.goto(path)
+        times = page.locator("main time[data-at]").all()
+        assert times, path
+        for one in times:
+            at = datetime.fromisoformat(one.get_attribute("datetime") or "")
+            expect(one).to_contain_text(at.astimezone(INDIA).strftime("%H:%M"))
+    page.keyboard.press("t")
+    page.goto(f"/events/{house.ids['event_id']}")
+    expect(page.locator("#story [data-zone]")).to_have_text("UTC")
 
 
 def test_one_of_two_tabs_has_the_stream_and_both_hear(house: Furnished, page: Page) -> None:

@@ -33,6 +33,8 @@ def stations(browser: Browser) -> list[tuple[str, str]]:
     way = browser.page.one("ol", **{"aria-label": "State"})
     current = [one for one in way.all("li") if one.attributes.get("aria-current") == "step"]
     assert len(current) == 1
+    follow_the_switch = [one for one in way.all("time") if "data-at" in one.attributes]
+    assert 0 < len(follow_the_switch) == way.text.count("UTC")
     return [(one.all("b")[0].text, one.attributes["class"]) for one in way.all("li")]
 
 
