@@ -80,7 +80,13 @@ class Posts(Answer):
 class PostsQuery(Query):
     """After which post. Asking says that all up to it is read."""
 
-    after: QueryCursor = 0
+    after: Annotated[
+        QueryCursor,
+        Field(
+            description="The number of a post; of a member it becomes its `read_number`, which never goes "
+            "back. Beyond the room's last post it is refused."
+        ),
+    ] = 0
     limit: Annotated[
         int,
         Field(ge=1, le=1000, description="At most so many; 4 MiB end a page too."),
@@ -133,7 +139,8 @@ def add_post(session: Session, call: Call) -> Reply:
     tag=TAG,
     summary="Read posts",
     description="Those with a greater number, ascending. They are kept for as long as events; numbers are "
-    "never given again, so that a first one beyond the next says that older ones are gone.",
+    "never given again, so that a first one beyond the next says that older ones are gone. What a member "
+    "gives as `after` it has read: others see it as its `read_number`.",
     query=PostsQuery,
     answer=Posts,
     answer_examples={"one": {"posts": [POST], "has_more": False}},

@@ -15,7 +15,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from restante.coordination.rooms import Room, find_room, member_ids
-from restante.errors import NotFound, PayloadTooLarge, RecipientRefused
+from restante.errors import NotFound, PayloadTooLarge, RecipientRefused, ValidationFailed
 from restante.identity.principal import Principal, PrincipalKind
 from restante.identity.scopes import Verb
 from restante.inbox.publication import Publication
@@ -93,11 +93,16 @@ def read_post(session: Session, room_id: bytes, number: int) -> Post:
 def list_posts(
     session: Session, reader: Principal, room_id: bytes | None, *, after: int, limit: int
 ) -> tuple[list[Post], bool]:
-    """Posts with a greater number, ascending → (posts, whether there are more). Raises NotFound.
+    """Posts with a greater number, ascending → (posts, whether there are more).
 
     At most `limit` and 4 MiB. That a member asks for what comes after a post says that it has read it.
+    Raises NotFound; ValidationFailed beyond the last post, which nobody can have read.
     """
     within = find_room(session, reader, room_id, Verb.READ)
+    if after > within.last_number:
+        raise ValidationFailed.at(
+            "after", f"must be at most {within.last_number}: the number of the room's last post"
+        )
     connection = session.connection()
     rows = connection.execute(
         select(room_post)
@@ -118,9 +123,9 @@ def list_posts(
             .where(
                 room_member.c.room_id == within.id,
                 room_member.c.agent_id == reader.id,
-                room_member.c.read_number < min(after, within.last_number),
+                room_member.c.read_number < after,
             )
-            .values(read_number=min(after, within.last_number))
+            .values(read_number=after)
         )
     return posts, len(rows) > len(posts)
 

@@ -87,13 +87,25 @@ def test_who_asks_for_more_has_read_what_came_before(alice: Caller, bob: Caller)
     room = make_room(alice, bob)
     for _ in range(2):
         post(alice, room)
-    for after, read in ((1, 1), (0, 1), (99, 2)):
+    for after, read in ((1, 1), (0, 1), (2, 2), (1, 2)):
         bob.get(f"rooms/{room['room_id']}/posts?after={after}")
         told = {
             m["agent_id"]: m["read_number"]
             for m in alice.get(f"rooms/{room['room_id']}").json["read"]
         }
         assert told == {bob.id: read, alice.id: 0}
+
+
+def test_nobody_has_read_what_is_not_there(alice: Caller, bob: Caller) -> None:
+    room = make_room(alice, bob)
+    post(alice, room)
+    path = f"rooms/{room['room_id']}"
+    refused = bob.get(f"{path}/posts?after=2")
+    assert refused.status_code == 422
+    assert [(e["pointer"], e["detail"]) for e in refused.json["errors"]] == [
+        ("after", "must be at most 1: the number of the room's last post")
+    ]
+    assert {m["read_number"] for m in alice.get(path).json["read"]} == {0}
 
 
 def test_members_come_and_go(alice: Caller, bob: Caller, carol: Caller) -> None:
