@@ -226,6 +226,13 @@ def test_faults_are_told_in_our_words(alice: Caller) -> None:
     assert fault["detail"] == "must have at least 1 item"
 
 
+def test_a_number_of_any_length_is_told_its_bound(alice: Caller) -> None:
+    for path in ("A/inbox?after_cursor=", "A/memory?after_revision="):
+        for digits in ("9223372036854775808", "1" + "0" * 25, "9" * 2000):
+            (fault,) = alice.get(path + digits).json["errors"]
+            assert fault["detail"] == "must be less than or equal to 9223372036854775807"
+
+
 def test_the_agents_own_address_takes_no_recipients(alice: Caller) -> None:
     assert pointers(alice.post("A/events", publication(alice))) == ["/recipients"]
 
