@@ -203,5 +203,8 @@ class _Walk:
             return end
         nested = _NESTED.match(text, at)
         if nested is None:
-            raise NoObject(f"The body is nested deeper than {DEEPEST} levels.")
+            raise NoObject(
+                f"The body is nested deeper than {DEEPEST} levels, which is not read here: make it "
+                "flatter, or put what lies deeper into a string."
+            )
         return nested.end()
