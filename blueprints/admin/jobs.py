@@ -35,7 +35,10 @@ class Job(Answer):
     action: Literal["redrive", "discard", "amend"]
     state: Literal["dry_run", "running", "completed", "cancelled"]
     reason: str | None
-    matched: int = Field(description="How many were meant.")
+    matched: int = Field(
+        description="How many were meant. A filter of a redrive means none whose work went on in another "
+        "event (`superseded_by`)."
+    )
     later_settled: int = Field(
         description="Of these: later events of their ordering key are settled; needs `force`."
     )

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import pytest
+
+from restante.errors import ValidationFailed
+from restante.inbox import failures
 from restante.inbox.lifecycle import Gate
 from restante.inbox.quarantine import DEDUP_HORIZON
 from restante.inbox.triage import jobs, selection
 from restante.inbox.triage.jobs import Action, State
 from restante.inbox.triage.listing import list_groups
 from restante.inbox.triage.selection import Filter
+from restante.storage.ids import new_id
 from restante.storage.tables.inboxes import inbox
 from tests.engine.triage import EVERYTHING, admin_of, order, poison, read, start, work_off
 from tests.factories import Mailbox, pass_time
@@ -49,6 +54,23 @@ def test_a_discard_job_needs_no_force(mail: Mailbox) -> None:
     start(mail, order(EVERYTHING, Action.DISCARD))
     work_off(mail)
     assert [mail.gate(e) for e in ids] == [Gate.CANCELLED, Gate.COMPLETED]
+
+
+def test_what_went_on_in_another_event_is_meant_by_no_redrive(mail: Mailbox) -> None:
+    gone, other = poison(mail, 2)
+    mail.run(lambda s: failures.supersede(s, gone, new_id()))
+    for action, meant in ((Action.REDRIVE, 1), (Action.DISCARD, 2)):
+        asked = order(EVERYTHING, action, force=True)
+        told = mail.run(lambda s, asked=asked: jobs.count(s, admin_of(mail.tenant), asked))
+        assert (told.matched, told.total) == (meant, meant)
+    with pytest.raises(ValidationFailed) as refused:
+        start(mail, order([other, gone]))
+    (fault,) = refused.value.members["errors"]
+    assert fault["pointer"] == "/event_ids/1"
+    assert "superseded_by" in fault["detail"]
+    start(mail, order([gone], Action.DISCARD))
+    work_off(mail)
+    assert mail.gate(gone) is Gate.CANCELLED
 
 
 def test_each_part_of_a_filter_narrows(mail: Mailbox) -> None:

@@ -142,7 +142,8 @@ def count(session: Session, administrator: Administrator, order: Order) -> Job:
 def start(session: Session, administrator: Administrator, order: Order) -> bytes:
     """Make the job → its id. Its first event goes as soon as a worker looks.
 
-    Raises ValidationFailed for ids that are not in the tenant's quarantine, SelectionChanged.
+    Raises ValidationFailed for ids that are not in the tenant's quarantine, or whose work went on in
+    another event where it is to be done again, and SelectionChanged.
     """
     administrator.require(NEEDED[order.action])
     selection = _select(session, administrator.tenant_id, order)
@@ -234,9 +235,10 @@ def _many(total: int, *, canary: bool) -> str:
 
 
 def _select(session: Session, tenant_id: bytes, order: Order) -> Selection:
+    to_run = order.action is not Action.DISCARD
     if isinstance(order.chosen, Filter):
-        return select_by_filter(session, tenant_id, order.chosen)
-    return select_by_ids(session, tenant_id, order.chosen)
+        return select_by_filter(session, tenant_id, order.chosen, to_run=to_run)
+    return select_by_ids(session, tenant_id, order.chosen, to_run=to_run)
 
 
 def _going(order: Order, selection: Selection) -> list[bytes]:

@@ -27,6 +27,8 @@ MOST = 50_000
 """Events of one job; what is beyond is named `capped`, and for another job."""
 
 AT_ONCE = 1_000
+_ABSENT = "is not in quarantine (any more)"
+_WENT_ON = "is not done again: its work went on in the event that `superseded_by` names; discard it"
 _KeyName = tuple[bytes, bytes, bytes]
 
 
@@ -78,31 +80,42 @@ class Selection:
         return [e for e in self.events if e not in self.late and e not in self.forgotten]
 
 
-def select_by_filter(session: Session, tenant_id: bytes, chosen: Filter) -> Selection:
-    """The tenant's quarantined events that the filter means, at most MOST."""
-    rows = (
-        session.connection()
-        .execute(_of(tenant_id).where(*chosen.conditions()).limit(MOST + 1))
-        .all()
-    )
+def select_by_filter(
+    session: Session, tenant_id: bytes, chosen: Filter, *, to_run: bool
+) -> Selection:
+    """The tenant's quarantined events that the filter means, at most MOST.
+
+    `to_run`: again, so without those whose work went on in another event.
+    """
+    meant = _of(tenant_id).where(*chosen.conditions())
+    if to_run:
+        meant = meant.where(event_failure.c.superseded_by.is_(None))
+    rows = session.connection().execute(meant.limit(MOST + 1)).all()
     return _assessed(session, rows[:MOST], capped=len(rows) > MOST)
 
 
-def select_by_ids(session: Session, tenant_id: bytes, ids: Sequence[bytes | None]) -> Selection:
-    """Exactly these events; ValidationFailed names those that are not in the tenant's quarantine."""
+def select_by_ids(
+    session: Session, tenant_id: bytes, ids: Sequence[bytes | None], *, to_run: bool
+) -> Selection:
+    """Exactly these events; ValidationFailed names those that are not in the tenant's quarantine.
+
+    And, where they are `to_run` again, those whose work went on in another event.
+    """
     wanted = sorted({event_id for event_id in ids if event_id is not None})
     rows: list[Any] = []
     for start in range(0, len(wanted), AT_ONCE):
         some = event_failure.c.event_id.in_(wanted[start : start + AT_ONCE])
         rows += session.connection().execute(_of(tenant_id).where(some))
-    there = {row.event_id for row in rows}
-    if absent := [place for place, event_id in enumerate(ids) if event_id not in there]:
-        raise ValidationFailed(
-            errors=[
-                {"pointer": f"/event_ids/{place}", "detail": "is not in quarantine (any more)"}
-                for place in absent[:100]
-            ]
-        )
+    faults: dict[bytes | None, str | None] = dict.fromkeys(ids, _ABSENT)
+    for row in rows:
+        faults[row.event_id] = _WENT_ON if to_run and row.superseded_by is not None else None
+    told = [
+        {"pointer": f"/event_ids/{place}", "detail": fault}
+        for place, event_id in enumerate(ids)
+        if (fault := faults[event_id]) is not None
+    ]
+    if told:
+        raise ValidationFailed(errors=told[:100])
     rows.sort(key=lambda row: (row.recipient_id, row.sequence_number))
     return _assessed(session, rows)
 
@@ -111,6 +124,7 @@ def _of(tenant_id: bytes) -> Select[Any]:
     return (
         select(
             event_failure.c.event_id,
+            event_failure.c.superseded_by,
             agent_inbox.c.recipient_id,
             agent_inbox.c.project_id,
             agent_inbox.c.sequence_number,
