@@ -108,10 +108,11 @@ TEXTS: dict[str, Text] = {
         "There is nothing left to cancel. To take back what it did, publish another event.",
     ),
     "callback-conflict": Text(
-        "The callback is in a state from which there is no such step, its agent has as many as it may, "
+        "The callback is in a state in which this cannot be done to it, its agent has as many as it may, "
         "another request changed it meanwhile, or another active callback with mode `deliver` has the "
         "agent's events of one of its projects: then `callback_id` names that one. Nothing was changed.",
-        "Read the callback again. Where another one delivers already, suspend or remove that one first.",
+        "`detail` says what can be done instead. Where another one delivers already, suspend or remove that "
+        "one first.",
         {"callback_status": "rejected"},
     ),
     "callback-refused": Text(

@@ -105,6 +105,9 @@ def change_callback(call: Call) -> Reply:
         raise ValidationFailed.at(
             "", "names nothing to change; give url, mode, projects or max_in_flight"
         )
+    for name in body.model_fields_set - {"projects"}:
+        if getattr(body, name) is None:
+            raise ValidationFailed.at(f"/{name}", "must not be null; leave it out, and it stays")
     if "projects" in body.model_fields_set:
         named_projects(call, body.projects)
     target = None if body.url is None else judged_or_noted(call, body.url)
@@ -131,7 +134,7 @@ def change_callback(call: Call) -> Reply:
     description="Deliveries are signed with both for a day, a challenge is answered with this one. No "
     "Idempotency-Key: the body is a secret.",
     body=CallbackSecret,
-    examples={"plain": {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
+    examples={"plain": {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwXR5Cd5rDEPk="}},
     answer=ChangedSecret,
     answer_examples={
         "changed": {"callback_id": examples.CALLBACK_ID, "changed_at": examples.LATER}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -63,6 +64,10 @@ def decide(
     """
     if not reason.strip():
         raise ValidationFailed.at("/reason", "must say why")
+    if any(unicodedata.category(one) == "Cc" and one not in "\t\n\r" for one in reason):
+        raise ValidationFailed.at(
+            "/reason", "must have no control characters but tabs and the ends of lines"
+        )
     found, changes = about_to(session, who, public_id, step)
     if not changes:
         return found

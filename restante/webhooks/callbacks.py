@@ -21,7 +21,7 @@ from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.tables.callbacks import callback
 from restante.storage.tables.identity import principal
 from restante.webhooks.circuit import Circuit
-from restante.webhooks.states import Status, Step, after
+from restante.webhooks.states import Status, Step, after, why_not
 
 
 class Mode(StrEnum):
@@ -91,10 +91,7 @@ class Callback:
         """Where a step leads; CallbackConflict where there is none from here."""
         status = after(self.status, step)
         if status is None:
-            raise CallbackConflict(
-                f"The callback is {self.status}: there is no {step} from there.",
-                callback_status=self.status,
-            )
+            raise CallbackConflict(why_not(self.status, step), callback_status=self.status)
         return status
 
 

@@ -48,7 +48,9 @@ def settle_challenge(
     """
     before = find_locked(session, tenant_id, challenge.callback_id)
     if before.challenge_id != challenge.id:
-        raise CallbackConflict("The callback was changed, or challenged again, meanwhile.")
+        raise CallbackConflict(
+            "The callback was changed, or challenged again, meanwhile: read it again."
+        )
     now = database_now(session)
     reason = found.reason if now <= challenge.ends_at else Reason.UNREACHABLE
     row = _passed(before, found, now) if reason is None else _failed(session, before, reason, now)

@@ -79,7 +79,9 @@ def register(
     alive = (callback.c.agent_id == agent.id, callback.c.status != Status.REMOVED.value)
     count = connection.execute(select(func.count()).select_from(callback).where(*alive)).scalar()
     if (count or 0) >= MOST_CALLBACKS:
-        raise CallbackConflict(f"The agent has {MOST_CALLBACKS} callbacks, as many as it may.")
+        raise CallbackConflict(
+            f"The agent has {MOST_CALLBACKS} callbacks, as many as it may: remove one first."
+        )
     now, raw = database_now(session), new_id()
     connection.execute(
         insert(callback).values(

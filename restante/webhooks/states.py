@@ -57,6 +57,37 @@ STEPS: Mapping[tuple[Status | None, Step], Status] = {
 """What is not here is refused. A removed one has no step at all."""
 
 
+_DONE: Mapping[Step, str] = {
+    Step.CHALLENGE_PASSED: "challenged",
+    Step.CHALLENGE_FAILED: "challenged",
+    Step.CHANGE: "changed",
+    Step.APPROVE: "approved",
+    Step.REJECT: "rejected",
+    Step.SUSPEND: "suspended",
+    Step.RESUME: "resumed",
+    Step.REMOVE: "removed",
+}
+_REMEDIES: Mapping[Status, str] = {
+    Status.CHALLENGE_FAILED: "Nothing but challenges is sent to it: mend its receiver and have it "
+    "challenged again, or reject it.",
+    Status.PENDING_APPROVAL: "Nothing but challenges is sent to it yet: approve or reject it.",
+    Status.ACTIVE: "Suspend or reject it to end its deliveries.",
+    Status.SUSPENDED: "Resume or reject it.",
+    Status.REJECTED: "Its agent may change its url, mode or projects, which starts over, or remove it "
+    "and register another.",
+    Status.REMOVED: "Its agent may register another.",
+}
+
+
+def why_not(status: Status, step: Step) -> str:
+    """Why there is no such step from here, and what there is instead."""
+    froms = " or ".join(one for one, other in STEPS if other is step and one is not None)
+    return (
+        f"The callback is {status} and cannot be {_DONE[step]}; only one that is {froms} can. "
+        f"{_REMEDIES[status]}"
+    )
+
+
 def after(status: Status | None, step: Step) -> Status | None:
     """Where a step leads; None: there is no such step from here."""
     return STEPS.get((status, step))

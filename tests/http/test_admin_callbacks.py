@@ -52,6 +52,19 @@ def test_a_callback_is_approved_suspended_resumed_and_rejected(
         refused = decided(admin, callback_id, step)
         assert problem(refused) == (409, "callback-conflict")
         assert refused.json["callback_status"] == "rejected"
+    refused = hooked.post(f"A/callbacks/{callback_id}/challenge")
+    assert problem(refused) == (409, "callback-conflict")
+    assert "change its url, mode or projects" in refused.json["detail"]
+
+
+def test_a_reason_has_lines_and_no_control_characters(
+    outside: Outside, hooked: Caller, admin: Caller
+) -> None:
+    path = f"admin/callbacks/{registered(hooked)}"
+    for reason in ("a\0b", "a\x1bb", "a\x80b", " "):
+        assert faults(admin.post(f"{path}/approve", {"reason": reason})) == ["/reason"]
+    assert admin.get(path).json["status"] == "pending_approval"
+    assert admin.post(f"{path}/approve", {"reason": "one\r\n\ttwo"}).json["status"] == "active"
 
 
 def test_only_one_that_answered_is_approved(

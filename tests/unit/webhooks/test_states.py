@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from restante.webhooks.states import STEPS, Status, Step, after
+from restante.webhooks.states import STEPS, Status, Step, after, why_not
 
 # passed, failed: the challenge
 MATRIX = """
@@ -48,3 +50,17 @@ def test_every_state_and_step_is_in_the_matrix() -> None:
 def test_nothing_becomes_active_but_by_an_administrator() -> None:
     entered = {step for (before, step), to in STEPS.items() if to == "active" != before}
     assert entered == {Step.APPROVE, Step.RESUME}
+
+
+def test_what_cannot_be_done_is_told_in_words_with_a_remedy() -> None:
+    assert why_not(Status.REJECTED, Step.APPROVE) == (
+        "The callback is rejected and cannot be approved; only one that is pending_approval can. Its agent "
+        "may change its url, mode or projects, which starts over, or remove it and register another."
+    )
+    refused = [(status, step) for status in Status for step in Step if after(status, step) is None]
+    for status, step in refused:
+        if step is not Step.REGISTER:
+            told = why_not(status, step)
+            assert told.startswith(f"The callback is {status} and cannot be ")
+            assert re.fullmatch(r".* only one that is [a-z_]+( or [a-z_]+)* can\. [A-Z].*\.", told)
+            assert Step.CHALLENGE_PASSED not in told
