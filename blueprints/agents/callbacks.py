@@ -110,12 +110,12 @@ def check_callback(session: Session, call: Call) -> Reply:
     examples={
         "plain": {
             "url": "https://hooks.example.com/restante",
-            "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+            "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYYsooboDXR5Cd5rDEPg=",
             "mode": "notify",
         },
         "all": {
             "url": "https://hooks.example.com/restante",
-            "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+            "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYYsooboDXR5Cd5rDEPg=",
             "mode": "deliver",
             "projects": ["main"],
             "max_in_flight": 5,

@@ -22,7 +22,7 @@ from tests.http.world import Caller, World
 from tests.support.serving import SECRET_KEY
 from tests.unit.egress.canned import PUBLIC, Clock, Names
 
-SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYYsooboDXR5Cd5rDEPg="
 URL = "https://hooks.example.com/restante"
 Answering = Callable[[dict[str, Any]], bytes]
 

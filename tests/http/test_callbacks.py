@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from functools import partial
 from typing import Any
 
@@ -133,6 +134,7 @@ def test_a_url_that_its_text_refuses_calls_nobody(
 def test_what_is_said_wrongly_is_named(outside: Outside, hooked: Caller) -> None:
     assert faults(register(hooked, secret="short")) == ["/secret"]
     assert faults(register(hooked, secret="whsec_" + "!" * 40)) == ["/secret"]
+    assert faults(register(hooked, secret="whsec_" + b64encode(bytes(31)).decode())) == ["/secret"]
     assert faults(register(hooked, mode="push")) == ["/mode"]
     assert faults(register(hooked, max_in_flight=0)) == ["/max_in_flight"]
     assert faults(register(hooked, projects=[])) == ["/projects"]
@@ -140,7 +142,11 @@ def test_what_is_said_wrongly_is_named(outside: Outside, hooked: Caller) -> None
     assert problem(register(hooked, projects=["other"])) == (403, "insufficient-scope")
     callback_id = registered(hooked)
     assert faults(hooked.call("PATCH", f"A/callbacks/{callback_id}", json={})) == [""]
-    assert hooked.get("A/callbacks").json["callbacks"][0]["callback_id"] == callback_id
+    for name in ("url", "mode", "max_in_flight"):
+        nothing = hooked.call("PATCH", f"A/callbacks/{callback_id}", json={name: None})
+        assert faults(nothing) == [f"/{name}"]
+    (there,) = hooked.get("A/callbacks").json["callbacks"]
+    assert (there["callback_id"], there["status"]) == (callback_id, "pending_approval")
     assert len(outside.receiver.requests) == 1
 
 
