@@ -114,6 +114,9 @@ def test_the_order_and_its_acknowledgement_are_one(scene: Scene) -> None:
     # the same purchase again, as after a lost answer, is the same order and no second word of it
     with Session(scene.engine) as session, session.begin():
         assert scene.order(session).number == 103
+        for other in ({"wanted": {"tea": 1}}, {"customer": "Nina"}):
+            with pytest.raises(shop.AnotherPurchase):
+                scene.order(session, **other)
     scene.work()
     assert (scene.sent(), scene.count(shop.Order), scene.count(shop.Line)) == (1, 1, 2)
     with Session(scene.engine) as session, session.begin(), pytest.raises(shop.SoldOut):

@@ -41,6 +41,10 @@ class Line(Shop):
     price: Mapped[Decimal] = mapped_column(Numeric(10, 2))
 
 
+class AnotherPurchase(Exception):
+    """The request's name was used for other goods or another customer: nothing was ordered."""
+
+
 class SoldOut(Exception):
     """There is not as much of a product: nothing was ordered."""
 
@@ -62,21 +66,25 @@ def place_order(
     """
     placed = session.scalar(select(Order).where(Order.request == request))
     if placed is not None:
+        lines = session.scalars(select(Line).where(Line.number == placed.number))
+        ordered = {line.product_id: line.quantity for line in lines}
+        if (placed.customer, ordered) != (customer, dict(wanted)):
+            raise AnotherPurchase(request)
         return placed
-    lines = []
+    new_lines = []
     for product_id, quantity in sorted(wanted.items()):
         product = session.get_one(Product, product_id, with_for_update=True)
         if product.stock < quantity:
             raise SoldOut(product_id)
         product.stock -= quantity
-        lines.append(
+        new_lines.append(
             Line(number=number, product_id=product_id, quantity=quantity, price=product.price)
         )
-    total = sum((line.price * line.quantity for line in lines), Decimal(0))
+    total = sum((line.price * line.quantity for line in new_lines), Decimal(0))
     order = Order(number=number, request=request, customer=customer, total=total)
     session.add(order)
     session.flush()
-    session.add_all(lines)
+    session.add_all(new_lines)
     said = message(
         [mailer],
         project="shop",
