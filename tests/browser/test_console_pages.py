@@ -107,4 +107,13 @@ def test_the_rail_has_icons_alone_where_it_is_narrow_and_the_sheet_ends(
             assert page.get_by_role("link", name=place, exact=True).is_visible()
         for action in ("Sign out", "Dark colours"):
             assert page.get_by_role("button", name=action).is_visible()
+    page.set_viewport_size({"width": 360, "height": 900})
+    find = page.locator("#find")  # an icon, until it is used
+    small = find.bounding_box()
+    find.focus()
+    large = find.bounding_box()
+    assert small is not None
+    assert large is not None
+    assert small["width"] <= 44
+    assert large["width"] >= 300
     context.close()
