@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, update
 from sqlalchemy.orm import Session
 
 from restante.identity.operators import Operator, invite
@@ -193,6 +193,8 @@ def _remember(session: Session, tenant_id: bytes) -> None:
     """A day and a month of history that anybody could have had; some agents were there just now."""
     now = database_now(session)
     connection = session.connection()
+    sampled = tenant_history.c.tenant_id == tenant_id  # by the house, while it was furnished
+    connection.execute(delete(tenant_history).where(sampled))
     for span_seconds, kept in KEPT.items():
         span = timedelta(seconds=span_seconds)
         last = slot_of(now, span_seconds)
