@@ -15,9 +15,12 @@ SECTIONS = ("The first five minutes", "An agent without writing HTTP")
 
 
 def readme() -> list[Block]:
-    """Commands, and between them what they answer."""
+    """Commands, and between them what they answer; then those of the page on memory, which go on there."""
     return [
-        b for b in blocks(ROOT / "README.md") if b.heading in SECTIONS and b.language != "python"
+        b
+        for page, sections in (("README.md", SECTIONS), ("docs/memory.md", ("A key",)))
+        for b in blocks(ROOT / page)
+        if b.heading in sections and b.language != "python"
     ]
 
 
@@ -25,7 +28,7 @@ def readme() -> list[Block]:
 def test_README_answers_are_what_its_commands_print(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
-    assert compare(readme(), run(readme(), serve, tmp_path)) == 9
+    assert compare(readme(), run(readme(), serve, tmp_path)) == 11
 
 
 @pytest.mark.timeout(300)
