@@ -1,0 +1,61 @@
+"""What quarantine is told in: causes by their words, errors cut, no form for nothing, one red button."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.console.browsing import signed_in
+from tests.console.test_quarantine_page import DISCARD, REDRIVE, links
+from tests.http.test_triage import poison
+from tests.http.world import Caller, World
+
+
+def test_a_dry_run_names_the_cause_and_the_first_as_people_know_them(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    ids = poison(alice, bob, "E_SCHEMA: no field", "E_SCHEMA: no field", "else")
+    sequence = alice.get(f"A/inbox/{ids[0]}").json["sequence_number"]
+    browser = signed_in(world)
+    browser.get("/quarantine")
+    for action in (REDRIVE, DISCARD):
+        browser.get(links(browser, action)[0])
+        head = browser.page.all("div", **{"class": "head"})[0]
+        assert "no field" in head.text
+        assert "type note" in head.text
+        assert "failures up to" in head.text
+        cause = browser.page.form(action)["cause"]
+        assert cause not in browser.page.text
+        if action == REDRIVE:
+            (first,) = [a for a in browser.page.all("a") if a.attributes["href"].endswith(ids[0])]
+            assert first.text == f"alice {sequence}"
+        browser.get("/quarantine")
+
+
+@pytest.mark.parametrize("action", [REDRIVE, DISCARD])
+def test_of_nothing_there_is_no_form(world: World, action: str) -> None:
+    """A cause that is absent, or another tenant's, is as one that never was."""
+    browser = signed_in(world)
+    for query, status in ((f"?cause={'0' * 32}", 404), ("?cause=x", 404), ("", 200)):
+        assert browser.get(f"{action}{query}").status_code == status
+        assert browser.heading == "Nothing of it lies in quarantine"
+        assert browser.page.all("form", action=action) == []
+
+
+def test_lists_cut_an_error_and_have_no_red_buttons(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """Red opens a discard where it is the one; the whole error is in the title."""
+    error = "E_LONG: " + "word " * 80 + "end"
+    poison(alice, bob, error, "else")
+    browser, causes = signed_in(world), [""]
+    for path, red in (("/quarantine", 0), ("/quarantine/events", 0), (None, 1)):
+        browser.get(path or causes[0])
+        if path == "/quarantine":
+            causes = links(browser, "/quarantine/causes/")
+            titles = [one.attributes.get("title", "") for one in browser.page.all("a")]
+            assert any(title.endswith("end") for title in titles)
+        tags = [one for tag in ("a", "button") for one in browser.page.one("main").all(tag)]
+        assert sum("danger" in one.attributes.get("class", "") for one in tags) == red, path
+        if path == "/quarantine/events":
+            cells = browser.page.all("td", **{"class": "cut error"})
+            assert any(one.attributes["title"].endswith("end") for one in cells)
