@@ -77,9 +77,9 @@ def test_no_reason_outlives_its_use() -> None:
     assert not REASONS.keys() - outside().keys()
 
 
-def test_the_room_calls_out_by_the_standard_library_alone() -> None:
+def test_the_room_calls_out_by_sockets_and_tls_alone() -> None:
     clients = {client for path in files(".py", ROOM) for client, _ in used(tree(path))}
-    assert clients == {"socket", "ssl", "http.client"}
+    assert clients == {"socket", "ssl"}
 
 
 def test_the_room_holds_no_connection_of_the_database() -> None:
