@@ -52,7 +52,8 @@ class Raw:
         parts = make_url(url)
         self.connection = raw.connect(parts.host, parts.port, parts.database)
         self.recipient = new_id()
-        raw.make_tables(self.connection, [self.recipient])
+        raw.make_tables(url)
+        raw.add_inboxes(self.connection, [self.recipient])
 
     def publish(self, bodies: list[bytes]) -> None:
         raw.publish(self.connection, self.recipient, bodies)
@@ -61,7 +62,7 @@ class Raw:
         return raw.claim(self.connection, self.recipient, limit)
 
     def ack(self, claimed: object) -> None:
-        raw.ack(self.connection, self.recipient, [(n, g) for _, n, g, _ in claimed])
+        raw.ack(self.connection, self.recipient, [(e, g) for e, _, g, _ in claimed])
 
 
 class Engine:

@@ -58,7 +58,7 @@ def publish() -> Response:
     made = _run(raw.publish, _recipient(agent_id), [orjson.dumps(e["payload"]) for e in events])
     told = [
         {
-            "event_id": f"evt_{event_id}.{number}",
+            "event_id": f"evt_{event_id}",
             "recipient_id": agent_id,
             "sequence_number": number,
             "status": "pending",
@@ -74,7 +74,7 @@ def claim(agent_id: str) -> Response:
     limit = orjson.loads(request.get_data())["limit"]
     events = [
         {
-            "event_id": f"evt_{event_id.hex()}.{number}",
+            "event_id": f"evt_{event_id.hex()}",
             "sequence_number": number,
             "claim_generation": generation,
             "payload": orjson.Fragment(body),
@@ -88,7 +88,7 @@ def claim(agent_id: str) -> Response:
 def settle(agent_id: str) -> Response:
     """Acks only."""
     acks = orjson.loads(request.get_data())["ack"]
-    held = [(int(a["event_id"].partition(".")[2]), a["claim_generation"]) for a in acks]
+    held = [(bytes.fromhex(a["event_id"][4:]), a["claim_generation"]) for a in acks]
     if _run(raw.ack, _recipient(agent_id), held) != len(held):
         return _answer({"type": "/problems/stale-claim"}, 409)
     return _answer({"results": [{"event_id": a["event_id"], "status": "completed"} for a in acks]})

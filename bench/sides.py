@@ -45,7 +45,7 @@ class RawClient:
         return raw.claim(self.connection, self.recipient, limit)
 
     def ack(self, claimed: Sequence[Any]) -> None:
-        held = [(number, generation) for _, number, generation, _ in claimed]
+        held = [(event_id, generation) for event_id, _, generation, _ in claimed]
         if raw.ack(self.connection, self.recipient, held) != len(held):
             raise RuntimeError("an ack found its claim gone")
 

@@ -60,10 +60,9 @@ class Stage:
     def __init__(self, server: Server, folder: Path, sides: Sequence[str]) -> None:
         self.server, self._serial = server, 0
         self._closing = contextlib.ExitStack()
-        name = "bench_raw"
-        self._raw = make_url(server.create_database(name))
-        with contextlib.closing(self._connect()) as connection:
-            raw.make_tables(connection, [])
+        url = server.create_database("bench_raw")
+        self._raw = make_url(url)
+        raw.make_tables(url)
         self.product: Product | None = None
         self.flask: Process | None = None
         if "flask" in sides:
