@@ -10,7 +10,8 @@ from hashlib import sha256
 from restante.errors import ValidationFailed
 
 PREFIX = "whsec_"
-FEWEST_BYTES = 32  # of the key, in whatever way it is written
+FEWEST_BYTES = 32
+FEWEST_KEY_BYTES = 24  # of a whsec_ secret, as Standard Webhooks says
 MOST_CHARACTERS = 512
 
 
@@ -28,16 +29,14 @@ def check_secret(secret: str) -> str:
     """The secret; ValidationFailed for one that is too short, too long or no base64 where it says so."""
     if len(secret) > MOST_CHARACTERS:
         raise _wrong(f"may have {MOST_CHARACTERS} characters")
+    if len(secret.encode()) < FEWEST_BYTES:
+        raise _wrong(f"must have at least {FEWEST_BYTES} bytes: take some from a random generator")
     try:
         key = key_of(secret)
     except ValueError:
         raise _wrong("begins with whsec_, and what follows is no base64") from None
-    if len(key) < FEWEST_BYTES:
-        stands = ", and behind whsec_ their base64" if secret.startswith(PREFIX) else ""
-        raise _wrong(
-            f"must stand for at least {FEWEST_BYTES} bytes, and stands for {len(key)}: take them from a "
-            f"random generator{stands}"
-        )
+    if secret.startswith(PREFIX) and len(key) < FEWEST_KEY_BYTES:
+        raise _wrong(f"begins with whsec_, and stands for less than {FEWEST_KEY_BYTES} bytes")
     return secret
 
 
