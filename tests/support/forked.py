@@ -100,6 +100,8 @@ def _become(argv: list[str], env: dict[str, str], cwd: str, out: Path, err: Path
     os.setsid()
     if tie := die_with_parent(os.getppid()):
         tie()
+    # among them one end of a pipe that keeps what forked us alive, and so us, when the test process is gone
+    os.closerange(3, 256)
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
