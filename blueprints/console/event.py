@@ -53,6 +53,9 @@ def payload(session: Session, who: SignedIn, event_id: str) -> Response:
 @with_session(Right.EVENTS_READ)
 def back(session: Session, who: SignedIn, event_id: str) -> Response:
     """Where a form led: whoever comes there by Back, or reloads its address, finds the event."""
+    inspect(
+        session, administrator(who), decode_id(Prefix.EVENT, event_id)
+    )  # what is not there is 404
     return see(f"/events/{quote(event_id)}")
 
 

@@ -22,7 +22,7 @@ from restante.coordination.rerouting import on_end
 from restante.coordination.rooms import add_member, remove_member
 from restante.coordination.routing import Policy
 from restante.coordination.turn import Turn, take_turn
-from restante.errors import EventFinal, NotFound, TurnConflict, VersionConflict
+from restante.errors import EventFinal, NotFound, TurnConflict, ValidationFailed, VersionConflict
 from restante.inbox.ends import ON_END
 from restante.inbox.orders import Ack
 from restante.storage.ids import Prefix, encode_id
@@ -132,6 +132,10 @@ class Agents(Inboxes):
         if who not in self.model.members:
             return
         agent = self.mails[who].agent
+        if after > len(self.model.posts):
+            with pytest.raises(ValidationFailed):
+                self.database.run(lambda s: list_posts(s, agent, self.room, after=after, limit=2))
+            return
         found, more = self.database.run(
             lambda s: list_posts(s, agent, self.room, after=after, limit=2)
         )
