@@ -10,7 +10,6 @@ from blueprints.console.scope_cells import SHORT, cell_of
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
 from restante.audit.listing import list_entries
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.grant_list import EVERY, Granted
 from restante.identity.grants import grants_of
@@ -41,17 +40,14 @@ def granted(session: Session, agent: Machine) -> Granted:
 def in_flight(session: Session, who: SignedIn, agent_id: str) -> Response:
     """What it holds, and for how long still."""
     line = line_of(session, who, agent_id)
-    try:
-        held, token = list_events(
-            session,
-            administrator(who),
-            line.agent,
-            Status.CLAIMED,
-            limit=HELD,
-            token=request.args.get("page"),
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    held, token = list_events(
+        session,
+        administrator(who),
+        line.agent,
+        Status.CLAIMED,
+        limit=HELD,
+        token=request.args.get("page"),
+    )
     return agent_page(
         "agent_in_flight.html",
         session,
@@ -123,16 +119,13 @@ def callbacks(session: Session, who: SignedIn, agent_id: str) -> Response:
 def history(session: Session, who: SignedIn, agent_id: str) -> Response:
     """What was done to it, newest first, from the audit."""
     line, admin = line_of(session, who, agent_id), administrator(who)
-    try:
-        page = list_entries(
-            session,
-            admin.tenant_id,
-            limit=ENTRIES,
-            token=request.args.get("page"),
-            target=line.agent.public_id,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    page = list_entries(
+        session,
+        admin.tenant_id,
+        limit=ENTRIES,
+        token=request.args.get("page"),
+        target=line.agent.public_id,
+    )
     return agent_page(
         "agent_history.html",
         session,

@@ -11,7 +11,7 @@ from blueprints.console.agent_shell import agent_page, line_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
-from restante.errors import NotFound, PageTokenInvalid, TooManyKeys, ValidationFailed
+from restante.errors import TooManyKeys, ValidationFailed
 from restante.identity.machine_credentials import (
     MOST_SECRETS,
     add_key,
@@ -100,17 +100,14 @@ def _page(
     made: str | None = None,
 ) -> Response:
     line = line_of(session, who, agent_id)
-    try:
-        page = list_credentials(
-            session,
-            administrator(who),
-            AGENT,
-            agent_id,
-            limit=CREDENTIALS,
-            token=request.args.get("page"),
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    page = list_credentials(
+        session,
+        administrator(who),
+        AGENT,
+        agent_id,
+        limit=CREDENTIALS,
+        token=request.args.get("page"),
+    )
     return agent_page(
         "agent_credentials.html",
         session,

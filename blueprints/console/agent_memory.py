@@ -9,7 +9,6 @@ from blueprints.console.laid_out import MOST, laid_out
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
 from restante.coordination.memory_browser import list_memory, read_value
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
@@ -49,18 +48,15 @@ def _page(
     slugs = sorted(projects_of(session, admin.tenant_id))
     project = asked["project"] if asked.get("project") in slugs else None
     key = asked.get("key", "").strip()[:MOST_KEY]
-    try:
-        entries, token = list_memory(
-            session,
-            admin,
-            line.agent,
-            limit=KEYS,
-            token=asked.get("page") or None,
-            project=project,
-            key=key or None,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    entries, token = list_memory(
+        session,
+        admin,
+        line.agent,
+        limit=KEYS,
+        token=asked.get("page") or None,
+        project=project,
+        key=key or None,
+    )
     text = None if shown is None else laid_out(shown[2])
     return agent_page(
         "agent_memory.html",

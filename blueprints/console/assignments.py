@@ -18,7 +18,7 @@ from restante.coordination.assignment_list import (
     read_assignment,
 )
 from restante.coordination.assignments import State
-from restante.errors import EventFinal, NotFound, PageTokenInvalid
+from restante.errors import EventFinal
 from restante.identity.called import agent_called, called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
@@ -38,17 +38,14 @@ def listed(session: Session, who: SignedIn) -> Response:
     state = next((one for one in State if one == asked.get("state")), None)
     agent = asked.get("agent", "").strip()[:190]
     agent_id = (agent_called(session, admin.tenant_id, agent) or NOTHING) if agent else None
-    try:
-        found, token = list_assignments(
-            session,
-            admin,
-            limit=ASSIGNMENTS,
-            token=asked.get("page"),
-            state=state,
-            agent_id=agent_id,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    found, token = list_assignments(
+        session,
+        admin,
+        limit=ASSIGNMENTS,
+        token=asked.get("page"),
+        state=state,
+        agent_id=agent_id,
+    )
     parties = [name for one in found for name in (one.agent_id, one.created_by)]
     return shell(
         "assignments.html",

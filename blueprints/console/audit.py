@@ -11,7 +11,6 @@ from blueprints.console.shell import administrator, shell
 from restante.audit.actions import Action
 from restante.audit.listing import EntryPage, list_entries, read_entry
 from restante.audit.verification import Progress, begin_chain, verify_on
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
@@ -33,13 +32,8 @@ def listed(session: Session, who: SignedIn) -> Response:
     chosen = audit_narrowing(session, admin, request.args)
     found = EntryPage([], None)
     if not chosen.faults:
-        try:
-            token = request.args.get("page")
-            found = list_entries(
-                session, admin.tenant_id, limit=ENTRIES, token=token, **chosen.filters
-            )
-        except PageTokenInvalid:
-            raise NotFound from None
+        token = request.args.get("page")
+        found = list_entries(session, admin.tenant_id, limit=ENTRIES, token=token, **chosen.filters)
     ids = [one for entry in found.entries for one in (entry.actor_id, entry.target)]
     return shell(
         "audit.html",
@@ -84,10 +78,7 @@ def verification(session: Session, who: SignedIn) -> Response:
     admin.require(Right.AUDIT_READ)
     of = ("audit verification", admin.tenant_id.hex())
     progress = begin_chain(admin.tenant_id)
-    try:
-        reached = page_token.take(session, of, request.args.get("from"))
-    except PageTokenInvalid:
-        raise NotFound from None
+    reached = page_token.take(session, of, request.args.get("from"))
     if reached is not None:
         number, last_hash, entries = reached
         progress = Progress(

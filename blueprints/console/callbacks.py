@@ -11,7 +11,6 @@ from blueprints.console.challenge_words import REASONS, seen_lines
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.audit.listing import list_entries
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
@@ -50,17 +49,14 @@ def listed(session: Session, who: SignedIn) -> Response:
     waiting = None
     if wanted is None and first:
         waiting = list_for_review(session, admin, limit=CALLBACKS, status=WAITS)
-    try:
-        page = list_for_review(
-            session,
-            admin,
-            limit=CALLBACKS,
-            token=asked.get("page"),
-            status=wanted,
-            waiting=wanted is not None,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    page = list_for_review(
+        session,
+        admin,
+        limit=CALLBACKS,
+        token=asked.get("page"),
+        status=wanted,
+        waiting=wanted is not None,
+    )
     return shell(
         "callbacks.html",
         session,
@@ -100,12 +96,9 @@ def show(
     found = read_one(session, admin, callback_id)
     agent_id = encode_id(Prefix.AGENT, found.agent_id)
     line = read_inbox(session, admin, agent_id)
-    try:
-        attempts, token = list_attempts(
-            session, admin, callback_id, limit=ATTEMPTS, token=request.args.get("page")
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    attempts, token = list_attempts(
+        session, admin, callback_id, limit=ATTEMPTS, token=request.args.get("page")
+    )
     history = list_entries(session, admin.tenant_id, limit=ENTRIES, target=callback_id)
     standing = standings(session, [found.agent_id]).get(found.agent_id)
     reached = () if standing is None else standing.projects(found.mode, found.projects)

@@ -11,7 +11,6 @@ from flask import Blueprint, Response, request
 from blueprints.console.narrowing import HOURS, NOTHING
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import agent_called, called
 from restante.identity.principal import Project
 from restante.identity.projects import projects_of
@@ -38,12 +37,7 @@ def listed(session: Session, who: SignedIn) -> Response:
     asked = {name: text for name in FIELDS if (text := request.args.get(name, "").strip()[:190])}
     projects = projects_of(session, admin.tenant_id)
     wanted = _wanted(session, admin.tenant_id, asked, projects)
-    try:
-        page = list_tenant_events(
-            session, admin, wanted, limit=EVENTS, token=request.args.get("page")
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    page = list_tenant_events(session, admin, wanted, limit=EVENTS, token=request.args.get("page"))
     named = None if wanted.recipient_id in (None, NOTHING) else wanted.recipient_id
     return shell(
         "events.html",
@@ -69,10 +63,7 @@ def listed(session: Session, who: SignedIn) -> Response:
 def unread(session: Session, who: SignedIn) -> Response:
     """Of what the operators are told that nobody has read it for as long as its project says."""
     admin = administrator(who)
-    try:
-        found, token = list_unread(session, admin, limit=EVENTS, token=request.args.get("page"))
-    except PageTokenInvalid:
-        raise NotFound from None
+    found, token = list_unread(session, admin, limit=EVENTS, token=request.args.get("page"))
     return shell(
         "unread.html",
         session,

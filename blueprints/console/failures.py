@@ -31,6 +31,9 @@ class _Words:
     text: str
 
 
+_NOWHERE = _Words(
+    404, "There is nothing here", "The address leads nowhere, or to what is not yours to see."
+)
 _WORDS: dict[type[Exception], _Words] = {
     ForeignForm: _Words(
         403,
@@ -39,9 +42,9 @@ _WORDS: dict[type[Exception], _Words] = {
         "Open the page again and repeat it there.",
     ),
     RightMissing: _Words(403, "Your role does not include this", "Nothing was changed."),
-    errors.NotFound: _Words(
-        404, "There is nothing here", "The address leads nowhere, or to what is not yours to see."
-    ),
+    errors.NotFound: _NOWHERE,
+    # part of an address, and one that was not given out
+    errors.PageTokenInvalid: _NOWHERE,
     WrongHost: _Words(421, "This server goes by another name", "Open it under its own address."),
     errors.IdempotencyInFlight: _Words(
         409,
@@ -62,7 +65,7 @@ _LARGE = _Words(413, "Not done", "The form is too large. Nothing was changed.")
 _FAILED = _Words(
     500, "Something went wrong here", "It is not your fault. Its id finds it in the server's log."
 )
-_BY_STATUS = {400: _UNREADABLE, 404: _WORDS[errors.NotFound], 405: _METHOD, 413: _LARGE}
+_BY_STATUS = {400: _UNREADABLE, 404: _NOWHERE, 405: _METHOD, 413: _LARGE}
 
 
 def show_as_pages(blueprint: Blueprint) -> None:

@@ -10,7 +10,6 @@ from blueprints.console.pages import see
 from blueprints.console.scope_cells import cell_of
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.agent_settings import pause_agent
 from restante.identity.grant_list import EVERY
 from restante.identity.machine_list import MachineStatus
@@ -45,17 +44,14 @@ def listed(session: Session, who: SignedIn) -> Response:
     asked = request.args
     begins, state = asked.get("name", "").strip()[:190], asked.get("state", "")
     status = next((one for one in MachineStatus if one == state), None)
-    try:
-        found, token = list_inboxes(
-            session,
-            administrator(who),
-            limit=INBOXES,
-            token=asked.get("page"),
-            status=status,
-            begins=begins,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    found, token = list_inboxes(
+        session,
+        administrator(who),
+        limit=INBOXES,
+        token=asked.get("page"),
+        status=status,
+        begins=begins,
+    )
     return shell(
         "inboxes.html",
         session,
@@ -79,12 +75,9 @@ def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
     admin, wanted = administrator(who), request.args.get("state", "")
     line = read_inbox(session, admin, agent_id)
     state = next((one for one in Status if one == wanted), None)
-    try:
-        rows, token = list_events(
-            session, admin, line.agent, state, limit=EVENTS, token=request.args.get("page")
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    rows, token = list_events(
+        session, admin, line.agent, state, limit=EVENTS, token=request.args.get("page")
+    )
     held, more_held = list_events(session, admin, line.agent, Status.CLAIMED, limit=HELD)
     one = granted(session, line.agent)
     slugs = [EVERY, *sorted(projects_of(session, admin.tenant_id))]

@@ -7,7 +7,6 @@ from flask import Blueprint, Response, request
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
@@ -25,10 +24,7 @@ JOBS = 25
 def listed(session: Session, who: SignedIn) -> Response:
     """What was done to many events, newest first."""
     admin = administrator(who)
-    try:
-        found, token = list_jobs(session, admin, limit=JOBS, token=request.args.get("page"))
-    except PageTokenInvalid:
-        raise NotFound from None
+    found, token = list_jobs(session, admin, limit=JOBS, token=request.args.get("page"))
     return shell(
         "jobs.html",
         session,

@@ -9,7 +9,7 @@ from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from extensions import house
-from restante.errors import NotFound, PageTokenInvalid, ValidationFailed
+from restante.errors import ValidationFailed
 from restante.identity import members
 from restante.identity.operators import Operator
 from restante.identity.roles import RULES, Right, Role, may
@@ -28,12 +28,9 @@ WORDS = {
 @with_session(Right.OPERATORS_READ)
 def listed(session: Session, who: SignedIn) -> Response:
     """A page of them, by e-mail."""
-    try:
-        found = members.list_members(
-            session, administrator(who), limit=MEMBERS, token=request.args.get("page")
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    found = members.list_members(
+        session, administrator(who), limit=MEMBERS, token=request.args.get("page")
+    )
     return shell(
         "members.html",
         session,

@@ -15,7 +15,7 @@ from extensions import house
 from restante import __version__
 from restante.audit.listing import list_entries
 from restante.coordination.upkeep import database_report, upkeep
-from restante.errors import NotFound, PageTokenInvalid, ValidationFailed
+from restante.errors import ValidationFailed
 from restante.identity.called import called
 from restante.identity.roles import Right
 from restante.identity.server_keys import ServerKey, live_keys
@@ -77,10 +77,7 @@ def create(session: Session, who: SignedIn) -> Response:
 @with_session(Right.PLATFORM_AUDIT_READ)
 def audit(session: Session, who: SignedIn) -> Response:
     """What concerns no tenant."""
-    try:
-        page = list_entries(session, None, limit=ENTRIES, token=request.args.get("page"))
-    except PageTokenInvalid:
-        raise NotFound from None
+    page = list_entries(session, None, limit=ENTRIES, token=request.args.get("page"))
     return shell(
         "platform_audit.html",
         session,
@@ -111,12 +108,9 @@ def _with_duties(keys: Sequence[ServerKey], now: datetime) -> list[tuple[ServerK
 def _tenants(
     session: Session, who: SignedIn, *, fault: str | None = None, typed: str = ""
 ) -> Response:
-    try:
-        found, token = list_tenants(
-            session, who.operator, limit=TENANTS, token=request.args.get("page")
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    found, token = list_tenants(
+        session, who.operator, limit=TENANTS, token=request.args.get("page")
+    )
     return shell(
         "platform_tenants.html",
         session,

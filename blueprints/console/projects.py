@@ -10,7 +10,7 @@ from blueprints.console.faults import faults_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
-from restante.errors import NotFound, PageTokenInvalid, RecipientRefused, ValidationFailed
+from restante.errors import RecipientRefused, ValidationFailed
 from restante.identity.called import agent_called, called
 from restante.identity.project_settings import (
     OPERATORS,
@@ -107,10 +107,7 @@ def _list(
     faults: dict[str, str] | None = None,
 ) -> Response:
     admin = administrator(who)
-    try:
-        found = list_projects(session, admin, limit=PROJECTS, token=request.args.get("page"))
-    except PageTokenInvalid:
-        raise NotFound from None
+    found = list_projects(session, admin, limit=PROJECTS, token=request.args.get("page"))
     return shell(
         "projects.html",
         session,

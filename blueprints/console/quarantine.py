@@ -11,7 +11,6 @@ from flask import Blueprint, Response, request
 from blueprints.console.narrowing import HOURS, REASONS, narrowing
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right, may
@@ -80,12 +79,9 @@ def _events(session: Session, who: SignedIn, *, cause: str | None) -> Response:
         if not groups:
             return _gone(session, who)
         group = groups[0]
-    try:
-        told, token = list_quarantined(
-            session, admin, chosen.filter, limit=EVENTS, token=request.args.get("page")
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    told, token = list_quarantined(
+        session, admin, chosen.filter, limit=EVENTS, token=request.args.get("page")
+    )
     rows = [_row(text) for text in told]
     return shell(
         "quarantine_events.html",

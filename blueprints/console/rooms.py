@@ -9,7 +9,6 @@ from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.coordination.room_list import list_heads, list_rooms, read_contents, read_room
 from restante.coordination.rooms import members_of
-from restante.errors import NotFound, PageTokenInvalid
 from restante.identity.called import called
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
@@ -29,10 +28,7 @@ MOST_OF_POST = MOST // 8
 def listed(session: Session, who: SignedIn) -> Response:
     """All of them, the newest first."""
     admin = administrator(who)
-    try:
-        found, token = list_rooms(session, admin, limit=ROOMS, token=request.args.get("page"))
-    except PageTokenInvalid:
-        raise NotFound from None
+    found, token = list_rooms(session, admin, limit=ROOMS, token=request.args.get("page"))
     return shell(
         "rooms.html",
         session,

@@ -13,7 +13,7 @@ from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.audit.actions import Action
 from restante.audit.listing import list_entries
-from restante.errors import NotFound, PageTokenInvalid
+from restante.errors import NotFound
 from restante.identity.called import called
 from restante.identity.grant_list import EVERY, Granted, list_granted
 from restante.identity.grants import grants_of
@@ -42,18 +42,15 @@ def matrix(session: Session, who: SignedIn) -> Response:
     begins = asked.get("name", "").strip()[:190]
     project = asked["project"] if asked.get("project") in slugs else None
     verb = next((one for one in Verb if one == asked.get("verb", "")), None)
-    try:
-        agents, token = list_granted(
-            session,
-            admin,
-            limit=AGENTS,
-            token=asked.get("page"),
-            begins=begins,
-            project=project,
-            verb=verb,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    agents, token = list_granted(
+        session,
+        admin,
+        limit=AGENTS,
+        token=asked.get("page"),
+        begins=begins,
+        project=project,
+        verb=verb,
+    )
     begin = asked.get("from", "")
     rest = [project] if project else [slug for slug in slugs if slug >= begin]
     columns = [EVERY, *rest[:COLUMNS]]
@@ -85,17 +82,14 @@ def matrix(session: Session, who: SignedIn) -> Response:
 def history(session: Session, who: SignedIn) -> Response:
     """What was assigned and withdrawn, newest first."""
     admin, agent = administrator(who), request.args.get("agent") or None
-    try:
-        page = list_entries(
-            session,
-            admin.tenant_id,
-            limit=ENTRIES,
-            token=request.args.get("page"),
-            action=Action.GRANT_ASSIGN,
-            target=agent,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    page = list_entries(
+        session,
+        admin.tenant_id,
+        limit=ENTRIES,
+        token=request.args.get("page"),
+        action=Action.GRANT_ASSIGN,
+        target=agent,
+    )
     found = assigned(page.entries)
     ids = [text for one in found for text in (one.agent, one.actor)]
     return shell(

@@ -10,7 +10,7 @@ from blueprints.console.service_scopes import WORDS, meaning_of, scopes_in
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from extensions import house
-from restante.errors import NotFound, PageTokenInvalid, TooManyKeys, ValidationFailed
+from restante.errors import TooManyKeys, ValidationFailed
 from restante.identity.grants import grants_of
 from restante.identity.machine_credentials import (
     MOST_SECRETS,
@@ -39,18 +39,15 @@ def listed(session: Session, who: SignedIn) -> Response:
     asked = request.args
     begins, state = asked.get("name", "").strip()[:190], asked.get("state", "")
     status = next((one for one in MachineStatus if one == state), None)
-    try:
-        found = list_machines(
-            session,
-            administrator(who),
-            SERVICE,
-            limit=SERVICES,
-            token=asked.get("page"),
-            status=status,
-            begins=begins,
-        )
-    except PageTokenInvalid:
-        raise NotFound from None
+    found = list_machines(
+        session,
+        administrator(who),
+        SERVICE,
+        limit=SERVICES,
+        token=asked.get("page"),
+        status=status,
+        begins=begins,
+    )
     return shell(
         "services.html",
         session,
