@@ -11,6 +11,7 @@ from flask import Blueprint, Response, request
 
 from blueprints.console.callbacks import show
 from blueprints.console.challenge_words import REASONS
+from blueprints.console.faults import faults_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
@@ -26,16 +27,14 @@ from restante.errors import (
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
 from restante.storage.transaction import Session
-from restante.webhooks.approval import REASON_CHARACTERS, decide
+from restante.webhooks.approval import decide
 from restante.webhooks.callbacks import Callback, read_one
 from restante.webhooks.secret_rotation import rotate_secret
 from restante.webhooks.states import Step
 
 blueprint = Blueprint("console_callback_decisions", __name__)
-_NOT_SAID = (
-    "Say why, in at most {most} characters: it is kept in the audit, and its agent reads it. "
-    "Nothing was done."
-)
+_MOST = 2_000
+"""Characters of what was typed that are shown again."""
 
 
 @blueprint.post("/callbacks/<callback_id>/approve")
@@ -89,7 +88,6 @@ def _decide(session: Session, who: SignedIn, callback_id: str, step: Step) -> Re
     admin, reason = administrator(who), _reason()
     read_one(session, admin, callback_id)
     try:
-        _check(reason)
         decide(session, admin, callback_id, step, reason=reason)
     except (ValidationFailed, CallbackConflict) as error:
         return _not_done(session, who, callback_id, error)
@@ -99,12 +97,11 @@ def _decide(session: Session, who: SignedIn, callback_id: str, step: Step) -> Re
 def _activate(who: SignedIn, callback_id: str, step: Step) -> Response:
     admin, reason = administrator(who), _reason()
     house().database.run(lambda s: read_one(s, admin, callback_id))
-
-    def verb() -> Callback:
-        _check(reason)
-        return house().challenger.activate(admin, callback_id, step, reason=reason)
-
-    return _calling_out(who, callback_id, verb)
+    return _calling_out(
+        who,
+        callback_id,
+        lambda: house().challenger.activate(admin, callback_id, step, reason=reason),
+    )
 
 
 def _calling_out(who: SignedIn, callback_id: str, verb: Callable[[], Callback]) -> Response:
@@ -132,7 +129,8 @@ def _not_done(session: Session, who: SignedIn, callback_id: str, why: RestanteEr
 def _words(why: RestanteError) -> str:
     match why:
         case ValidationFailed():
-            return _NOT_SAID.format(most=REASON_CHARACTERS)
+            said = faults_of(why)["reason"]
+            return f"Say why: it {said}. It is kept in the audit, and its agent reads it. Nothing was done."
         case ChallengeFailed():
             reason = str(why.members.get("reason", ""))
             return f"It did not pass: {REASONS.get(reason, reason)}"
@@ -145,13 +143,5 @@ def _words(why: RestanteError) -> str:
     return f"{why.detail} Nothing was done."
 
 
-_MOST = 2_000
-
-
 def _reason() -> str:
     return request.form.get("why", "").strip()
-
-
-def _check(reason: str) -> None:
-    if not reason or len(reason) > REASON_CHARACTERS:
-        raise ValidationFailed.at("/why", "must say why")

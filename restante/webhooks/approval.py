@@ -42,6 +42,18 @@ ACTIONS: Mapping[Step, Action] = {
 }
 
 
+def check_reason(reason: str) -> None:
+    """ValidationFailed for one that says nothing, too much, or what is no text."""
+    if not reason.strip() or len(reason) > REASON_CHARACTERS:
+        raise ValidationFailed.at(
+            "/reason", f"must have 1 to {REASON_CHARACTERS} characters that say why"
+        )
+    if any(unicodedata.category(one) == "Cc" and one not in "\t\n\r" for one in reason):
+        raise ValidationFailed.at(
+            "/reason", "must have no control characters but tabs and the ends of lines"
+        )
+
+
 def about_to(
     session: Session, who: Administrator, public_id: str, step: Step
 ) -> tuple[Callback, bool]:
@@ -62,12 +74,7 @@ def decide(
     What is as it was is no change. Raises as `about_to` does; also CallbackConflict where another one
     delivers the agent's events of a project already, or the URL was changed meanwhile.
     """
-    if not reason.strip():
-        raise ValidationFailed.at("/reason", "must say why")
-    if any(unicodedata.category(one) == "Cc" and one not in "\t\n\r" for one in reason):
-        raise ValidationFailed.at(
-            "/reason", "must have no control characters but tabs and the ends of lines"
-        )
+    check_reason(reason)
     found, changes = about_to(session, who, public_id, step)
     if not changes:
         return found

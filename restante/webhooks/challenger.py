@@ -27,7 +27,7 @@ from restante.inbox.idempotency import keep, replay
 from restante.storage.clock import database_now
 from restante.storage.transaction import Database
 from restante.webhooks import registration
-from restante.webhooks.approval import about_to, decide
+from restante.webhooks.approval import about_to, check_reason, decide
 from restante.webhooks.callbacks import AddressClass, Callback, Seen, find_callback, find_locked
 from restante.webhooks.challenge import CALL_SECONDS, Challenge, Reason, judge
 from restante.webhooks.judging import Judgement, settle_challenge
@@ -179,6 +179,7 @@ class Challenger:
 
     def activate(self, who: Administrator, public_id: str, step: Step, *, reason: str) -> Callback:
         """Approve or resume one, whose URL is judged anew before; raises as `decide` and `check` do."""
+        check_reason(reason)
         found, changes = self._database.run(lambda s: about_to(s, who, public_id, step))
         if changes:
             self.check(found.url)
