@@ -6,7 +6,7 @@ Nothing is looked up per request that could be known when the route was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -24,6 +24,7 @@ from blueprints.signatures import check_signature, check_unsigned, is_signed
 from blueprints.waiting import hold
 from extensions import house
 from restante.errors import RestanteError, ValidationFailed
+from restante.signals.changes import Topic
 from restante.storage.combine import Sharing
 from restante.storage.transaction import Session
 
@@ -103,7 +104,8 @@ class Endpoint:
     def _add(
         self, blueprint: Blueprint, rule: str, name: str, look_of: Callable[[Call], Look]
     ) -> None:
-        view = states(self.access)(_view(self, look_of))
+        topics = changed_by(self.method, f"{blueprint.url_prefix or ''}{rule}")
+        view = states(self.access)(_view(self, look_of, topics))
         setattr(view, _ENDPOINT, self)
         blueprint.add_url_rule(rule, name, view, methods=[self.method])
 
@@ -114,7 +116,9 @@ def endpoint_of(view: Callable[..., Any]) -> Endpoint | None:
     return found
 
 
-def _view(endpoint: Endpoint, look_of: Callable[[Call], Look]) -> Callable[..., Response]:
+def _view(
+    endpoint: Endpoint, look_of: Callable[[Call], Look], topics: Sequence[Topic]
+) -> Callable[..., Response]:
     access, body, query = endpoint.access, endpoint.body, endpoint.query
     wait_seconds = endpoint.wait_seconds
     defaults = _defaults(query)
@@ -151,7 +155,7 @@ def _view(endpoint: Endpoint, look_of: Callable[[Call], Look]) -> Callable[..., 
             reply = hold(call, look, seconds, access=access)
         else:
             reply = look()
-        if topics := changed_by(asked.method, str(asked.url_rule)):
+        if topics:
             here.changes.note(principal.tenant_id, topics)
         return reply.response()
 
