@@ -101,9 +101,8 @@ def list_entries(
         .execute(query.order_by(audit_entry.c.number.desc()).limit(limit + 1))
         .all()
     )
-    shown = rows[:limit]
-    more = page_token.give(session, of, shown[-1].number) if len(rows) > limit else None
-    return EntryPage([_recorded(row) for row in shown], more)
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.number)
+    return EntryPage(list(map(_recorded, shown)), more)
 
 
 def read_entry(session: Session, tenant_id: bytes | None, public_id: str) -> Chained:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -44,7 +45,7 @@ def list_memory(
     token: str | None = None,
     project: str | None = None,
     key: str | None = None,
-) -> tuple[list[Remembered], str | None]:
+) -> tuple[Sequence[Remembered], str | None]:
     """Its keys, what was written last first, deleted ones among them → (keys, next page token).
 
     `agent` is of the tenant (`read_machine`). `project`, `key`: those of that project, of exactly that
@@ -62,7 +63,7 @@ def list_memory(
         query = query.where(memory_entry.c.revision < before)
     newest = query.order_by(memory_entry.c.revision.desc()).limit(limit + 1)
     rows = session.connection().execute(newest).all()
-    shown = [
+    found = [
         Remembered(
             slugs[row.project_id],
             row.entry_key,
@@ -72,10 +73,9 @@ def list_memory(
             row.deleted_at is not None,
             row.writer,
         )
-        for row in rows[:limit]
+        for row in rows
     ]
-    more = page_token.give(session, of, shown[-1].version) if rows[limit:] else None
-    return shown, more
+    return page_token.cut(session, of, found, limit, lambda one: one.version)
 
 
 def read_value(

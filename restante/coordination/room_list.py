@@ -61,8 +61,7 @@ def list_rooms(
         asked = asked.where(room.c.room_id < bytes.fromhex(before))
     connection = session.connection()
     rows = connection.execute(asked.order_by(room.c.room_id.desc()).limit(limit + 1)).all()
-    shown = rows[:limit]
-    more = page_token.give(session, of, shown[-1].room_id.hex()) if len(rows) > limit else None
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.room_id.hex())
     return _lines(session, administrator.tenant_id, shown), more
 
 

@@ -76,13 +76,12 @@ def list_granted(
     if after is not None:
         query = query.where(principal.c.name > after)
     rows = session.connection().execute(query.order_by(principal.c.name).limit(limit + 1)).all()
-    shown = rows[:limit]
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.name)
     grants = grants_of_many(session, [row.principal_id for row in shown])
     found = [
         Granted(row.principal_id, row.name, MachineStatus(row.status), grants[row.principal_id])
         for row in shown
     ]
-    more = page_token.give(session, of, shown[-1].name) if rows[limit:] else None
     return found, more
 
 

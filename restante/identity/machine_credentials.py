@@ -80,9 +80,8 @@ def list_credentials(
     if after is not None:
         query = query.where(credential.c.credential_id > bytes.fromhex(after))
     rows = session.connection().execute(query.limit(limit + 1)).all()
-    shown = [_credential(row) for row in rows[:limit]]
-    more = page_token.give(session, of, shown[-1].id.hex()) if len(rows) > limit else None
-    return CredentialPage(shown, more)
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.credential_id.hex())
+    return CredentialPage(list(map(_credential, shown)), more)
 
 
 def read_credential(

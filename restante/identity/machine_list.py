@@ -97,9 +97,7 @@ def list_machines(
     rows = session.connection().execute(query.order_by(principal.c.name).limit(limit + 1)).all()
     # utf8mb4_bin compares without spaces at the end
     found = [_machine(row) for row in rows if name is None or row.name == name]
-    shown = found[:limit]
-    more = page_token.give(session, of, shown[-1].name) if len(found) > limit else None
-    return MachinePage(shown, more)
+    return MachinePage(*page_token.cut(session, of, found, limit, lambda one: one.name))
 
 
 def find_machine(

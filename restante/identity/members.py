@@ -79,9 +79,8 @@ def list_members(
     if after is not None:
         query = query.where(operator.c.email > after)
     rows = session.connection().execute(query.order_by(operator.c.email).limit(limit + 1)).all()
-    shown = [_member(row) for row in rows[:limit]]
-    more = page_token.give(session, of, shown[-1].operator.email) if len(rows) > limit else None
-    return MemberPage(shown, more)
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.email)
+    return MemberPage(list(map(_member, shown)), more)
 
 
 def read_member(session: Session, who: Administrator, public_id: str) -> Member:

@@ -87,9 +87,8 @@ def list_projects(
     after = page_token.take(session, of, token)
     query = _ROWS.where(project.c.tenant_id == who.tenant_id, project.c.slug > (after or ""))
     rows = session.connection().execute(query.order_by(project.c.slug).limit(limit + 1)).all()
-    shown = [_settings(row) for row in rows[:limit]]
-    more = page_token.give(session, of, shown[-1].slug) if len(rows) > limit else None
-    return ProjectPage(shown, more)
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.slug)
+    return ProjectPage(list(map(_settings, shown)), more)
 
 
 def change_project(

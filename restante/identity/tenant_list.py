@@ -44,7 +44,7 @@ def list_tenants(
         asked = asked.where(tenant.c.name > after)
     connection = session.connection()
     rows = connection.execute(asked.order_by(tenant.c.name).limit(limit + 1)).all()
-    shown = rows[:limit]
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.name)
     ids = [row.tenant_id for row in shown]
     projects = connection.execute(
         select(project.c.tenant_id, func.count().label("many"))
@@ -58,7 +58,6 @@ def list_tenants(
     )
     of_projects = {row.tenant_id: row.many for row in projects}
     of_machines = {(row.tenant_id, row.kind): row.many for row in machines}
-    more = page_token.give(session, of, shown[-1].name) if len(rows) > limit else None
     return [
         TenantLine(
             tenant_id=encode_id(Prefix.TENANT, row.tenant_id),

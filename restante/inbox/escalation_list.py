@@ -62,9 +62,7 @@ def list_unread(
         before=None if before is None else bytes.fromhex(before),
         for_operators=True,
     )
-    shown = found[:limit]
-    more = page_token.give(session, of, shown[-1].event_id.hex()) if len(found) > limit else None
-    return shown, more
+    return page_token.cut(session, of, found, limit, lambda one: one.event_id.hex())
 
 
 def list_escalations(

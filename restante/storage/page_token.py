@@ -7,14 +7,15 @@ import binascii
 import hashlib
 import hmac
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy.orm import Session
 
 from restante.errors import PageTokenInvalid
 
+Row = TypeVar("Row")
 PAGE_TOKEN_KEYS = "restante.page_token_keys"
 """Key of `session.info`: what tokens are sealed with, the same on every node, then what was before."""
 
@@ -42,6 +43,14 @@ def take(session: Session, of: tuple[str, ...], token: str | None) -> Any | None
     if not any(hmac.compare_digest(mac, known) for known in _macs(session, of, body)):
         raise PageTokenInvalid
     return orjson.loads(body)
+
+
+def cut(
+    session: Session, of: tuple[str, ...], rows: Sequence[Row], limit: int, at: Callable[[Row], Any]
+) -> tuple[Sequence[Row], str | None]:
+    """Of `limit` rows and one more those to show, and the token that goes on after the last of them."""
+    shown = rows[:limit]
+    return shown, give(session, of, at(shown[-1])) if len(rows) > limit else None
 
 
 def _text(raw: bytes) -> str:

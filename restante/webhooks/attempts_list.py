@@ -74,8 +74,8 @@ def _page(
         query = query.where(callback_attempt.c.attempt_id < bytes.fromhex(before))
     newest_first = query.order_by(callback_attempt.c.attempt_id.desc()).limit(limit + 1)
     rows = session.connection().execute(newest_first).all()
-    more = page_token.give(session, of, rows[limit - 1].attempt_id.hex()) if rows[limit:] else None
-    return list(map(_told, rows[:limit])), more
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.attempt_id.hex())
+    return list(map(_told, shown)), more
 
 
 def _told(row: Any) -> Attempt:

@@ -136,7 +136,7 @@ def list_own(
 ) -> CallbackPage:
     """An agent's own that are not removed. Raises PageTokenInvalid."""
     of = ("callbacks", agent.tenant_id.hex(), agent.public_id)
-    return _page(session, of, callback.c.agent_id == agent.id, agent.tenant_id, limit, token)
+    return page_of(session, of, callback.c.agent_id == agent.id, agent.tenant_id, limit, token)
 
 
 def list_all(
@@ -151,7 +151,7 @@ def list_all(
     who.require(Right.CALLBACKS_READ)
     of = ("callbacks", who.tenant_id.hex(), "", status or "")
     wanted = True if status is None else callback.c.status == status.value
-    return _page(session, of, wanted, who.tenant_id, limit, token)
+    return page_of(session, of, wanted, who.tenant_id, limit, token)
 
 
 def read_one(session: Session, who: Administrator, public_id: str) -> Callback:
@@ -170,7 +170,7 @@ def _find(session: Session, tenant_id: bytes, raw: bytes, *, agent_id: bytes | N
     return callback_of(row)
 
 
-def _page(
+def page_of(
     session: Session,
     of: tuple[str, ...],
     wanted: Any,
@@ -178,15 +178,15 @@ def _page(
     limit: int,
     token: str | None,
 ) -> CallbackPage:
+    """Of the tenant's that are not removed those `wanted`, oldest first. Raises PageTokenInvalid."""
     position = page_token.take(session, of, token)
     query = _callbacks(tenant_id).where(wanted)
     if position is not None:
         query = query.where(callback.c.callback_id > bytes.fromhex(position))
     query = query.order_by(callback.c.callback_id).limit(limit + 1)
     rows = session.connection().execute(query).all()
-    shown = [callback_of(row) for row in rows[:limit]]
-    more = page_token.give(session, of, shown[-1].id.hex()) if len(rows) > limit else None
-    return CallbackPage(shown, more)
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.callback_id.hex())
+    return CallbackPage(list(map(callback_of, shown)), more)
 
 
 def _callbacks(tenant_id: bytes) -> Select[Any]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import and_, func, literal, select, true
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
-from restante.storage import page_token
 from restante.storage.tables.callbacks import callback
-from restante.storage.tables.identity import principal
-from restante.webhooks.callbacks import Callback, CallbackPage, callback_of
+from restante.webhooks.callbacks import CallbackPage, page_of
 from restante.webhooks.states import Status
 
 COUNTED = 100
@@ -52,21 +50,9 @@ def list_for_review(
     who.require(Right.CALLBACKS_READ)
     named = (status or "", "" if agent_id is None else agent_id.hex(), str(waiting))
     of = ("callbacks-in-review", who.tenant_id.hex(), *named)
-    after = page_token.take(session, of, token)
-    left_out = [Status.REMOVED.value, *([] if waiting else [WAITS.value])]
-    query = (
-        select(callback, principal.c.name)
-        .join(principal, principal.c.principal_id == callback.c.agent_id)
-        .where(callback.c.tenant_id == who.tenant_id, callback.c.status.not_in(left_out))
-    )
+    wanted = [] if waiting else [callback.c.status != WAITS.value]
     if status is not None:
-        query = query.where(callback.c.status == status.value)
+        wanted.append(callback.c.status == status.value)
     if agent_id is not None:
-        query = query.where(callback.c.agent_id == agent_id)
-    if after is not None:
-        query = query.where(callback.c.callback_id > bytes.fromhex(after))
-    rows = session.connection().execute(query.order_by(callback.c.callback_id).limit(limit + 1))
-    found: list[Callback] = list(map(callback_of, rows))
-    shown = found[:limit]
-    more = page_token.give(session, of, shown[-1].id.hex()) if found[limit:] else None
-    return CallbackPage(shown, more)
+        wanted.append(callback.c.agent_id == agent_id)
+    return page_of(session, of, and_(true(), *wanted), who.tenant_id, limit, token)

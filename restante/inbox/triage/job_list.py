@@ -27,6 +27,5 @@ def list_jobs(
         .execute(query.order_by(triage_job.c.job_id.desc()).limit(limit + 1))
         .all()
     )
-    shown = rows[:limit]
-    more = page_token.give(session, of, shown[-1].job_id.hex()) if len(rows) > limit else None
-    return [job_of(row) for row in shown], more
+    shown, more = page_token.cut(session, of, rows, limit, lambda row: row.job_id.hex())
+    return list(map(job_of, shown)), more
