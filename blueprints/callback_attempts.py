@@ -8,8 +8,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from blueprints import examples
-from blueprints.fields import Answer
+from blueprints.access import Access
+from blueprints.endpoint import Endpoint
+from blueprints.fields import Answer, ListQuery
 from blueprints.shapes import WireInstant
+from restante.errors import PageTokenInvalid
 from restante.inbox.envelope import instant
 from restante.webhooks.attempts_list import Attempt
 
@@ -57,6 +60,21 @@ EXAMPLE: dict[str, Any] = {
     ],
     "next_page_token": None,
 }
+
+
+def attempts_endpoint(access: Access, tag: str) -> Endpoint:
+    """The endpoint that lists them, for whoever may."""
+    return Endpoint(
+        method="GET",
+        access=access,
+        tag=tag,
+        summary="List a callback's attempts",
+        description=DESCRIPTION,
+        query=ListQuery,
+        answer=Attempts,
+        answer_examples={"one": EXAMPLE},
+        problems=(PageTokenInvalid,),
+    )
 
 
 def shown_page(page: tuple[Sequence[Attempt], str | None]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from blueprints.admin.blueprint import admin, administrator, having
-from blueprints.callback_attempts import DESCRIPTION, EXAMPLE, Attempts, shown_page
+from blueprints.callback_attempts import attempts_endpoint, shown_page
 from blueprints.callbacks import (
     ADMINISTERED,
     AdministeredCallback,
@@ -90,17 +90,9 @@ def read_tenant_callback(session: Session, call: Call) -> Reply:
     return Reply(administered(read_one(session, administrator(call), call.path["callback_id"])))
 
 
-@Endpoint(
-    method="GET",
-    access=having(Right.CALLBACKS_READ),
-    tag=TAG,
-    summary="List a callback's attempts",
-    description=DESCRIPTION,
-    query=ListQuery,
-    answer=Attempts,
-    answer_examples={"one": EXAMPLE},
-    problems=(PageTokenInvalid,),
-).route(admin, "/callbacks/<callback_id>/attempts")
+@attempts_endpoint(having(Right.CALLBACKS_READ), TAG).route(
+    admin, "/callbacks/<callback_id>/attempts"
+)
 def list_tenant_attempts(session: Session, call: Call) -> Reply:
     """A page of them."""
     asked: ListQuery = call.query

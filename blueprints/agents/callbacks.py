@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from blueprints.access import own
 from blueprints.agents.blueprint import agents
 from blueprints.bodies import idempotency_key
-from blueprints.callback_attempts import DESCRIPTION, EXAMPLE, Attempts, shown_page
+from blueprints.callback_attempts import attempts_endpoint, shown_page
 from blueprints.callbacks import CALLBACK, TAG, OneCallback, shown
 from blueprints.calls import NO_STORE, Call, Reply
 from blueprints.endpoint import Endpoint
@@ -188,17 +188,7 @@ def read_callback(session: Session, call: Call) -> Reply:
     return Reply(shown(found))
 
 
-@Endpoint(
-    method="GET",
-    access=ACCESS,
-    tag=TAG,
-    summary="List a callback's attempts",
-    description=DESCRIPTION,
-    query=ListQuery,
-    answer=Attempts,
-    answer_examples={"one": EXAMPLE},
-    problems=(PageTokenInvalid,),
-).route(agents, "/callbacks/<callback_id>/attempts")
+@attempts_endpoint(ACCESS, TAG).route(agents, "/callbacks/<callback_id>/attempts")
 def list_callback_attempts(session: Session, call: Call) -> Reply:
     """A page of them."""
     asked: ListQuery = call.query

@@ -14,13 +14,13 @@ from blueprints.console.shell import shell
 from extensions import house
 from restante import __version__
 from restante.audit.listing import list_entries
-from restante.coordination.upkeep import database_report, upkeep
 from restante.errors import ValidationFailed
 from restante.identity.called import called
 from restante.identity.roles import Right
 from restante.identity.server_keys import ServerKey, live_keys
 from restante.identity.sessions import SignedIn
 from restante.identity.tenant_list import list_tenants, open_tenant
+from restante.sampling.upkeep import database_report, upkeep
 from restante.storage.clock import database_now
 from restante.storage.transaction import Session
 
