@@ -28,7 +28,7 @@ from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
 from restante.storage.transaction import Session
 from restante.webhooks.approval import decide
-from restante.webhooks.callbacks import Callback, read_one
+from restante.webhooks.callbacks import Callback
 from restante.webhooks.secret_rotation import rotate_secret
 from restante.webhooks.states import Step
 
@@ -86,7 +86,6 @@ def secret(session: Session, who: SignedIn, callback_id: str) -> Response:
 
 def _decide(session: Session, who: SignedIn, callback_id: str, step: Step) -> Response:
     admin, reason = administrator(who), _reason()
-    read_one(session, admin, callback_id)
     try:
         decide(session, admin, callback_id, step, reason=reason)
     except (ValidationFailed, CallbackConflict) as error:
@@ -96,7 +95,6 @@ def _decide(session: Session, who: SignedIn, callback_id: str, step: Step) -> Re
 
 def _activate(who: SignedIn, callback_id: str, step: Step) -> Response:
     admin, reason = administrator(who), _reason()
-    house().database.run(lambda s: read_one(s, admin, callback_id))
     return _calling_out(
         who,
         callback_id,
