@@ -35,7 +35,7 @@ CAN_END = (State.ASSIGNED, State.UNROUTABLE)
 def listed(session: Session, who: SignedIn) -> Response:
     """Those that nobody has come first."""
     admin, asked = administrator(who), request.args
-    state = next((one for one in State if one == asked.get("state")), None)
+    state = asked.get("state", type=State)
     agent = asked.get("agent", "").strip()[:190]
     agent_id = (agent_called(session, admin.tenant_id, agent) or NOTHING) if agent else None
     found, token = list_assignments(

@@ -42,8 +42,7 @@ STATES = (
 def listed(session: Session, who: SignedIn) -> Response:
     """A page of them."""
     asked = request.args
-    begins, state = asked.get("name", "").strip()[:190], asked.get("state", "")
-    status = next((one for one in MachineStatus if one == state), None)
+    begins, status = asked.get("name", "").strip()[:190], asked.get("state", type=MachineStatus)
     found, token = list_inboxes(
         session,
         administrator(who),
@@ -72,9 +71,8 @@ def listed(session: Session, who: SignedIn) -> Response:
 @with_session(Right.EVENTS_READ)
 def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
     """One agent's inbox by state, what is in flight and what it may do."""
-    admin, wanted = administrator(who), request.args.get("state", "")
+    admin, state = administrator(who), request.args.get("state", type=Status)
     line = read_inbox(session, admin, agent_id)
-    state = next((one for one in Status if one == wanted), None)
     rows, token = list_events(
         session, admin, line.agent, state, limit=EVENTS, token=request.args.get("page")
     )

@@ -41,7 +41,7 @@ def matrix(session: Session, who: SignedIn) -> Response:
     slugs = sorted(projects_of(session, admin.tenant_id))
     begins = asked.get("name", "").strip()[:190]
     project = asked["project"] if asked.get("project") in slugs else None
-    verb = next((one for one in Verb if one == asked.get("verb", "")), None)
+    verb = asked.get("verb", type=Verb)
     agents, token = list_granted(
         session,
         admin,

@@ -37,8 +37,7 @@ SERVICE = PrincipalKind.SERVICE
 def listed(session: Session, who: SignedIn) -> Response:
     """A page of them, by name."""
     asked = request.args
-    begins, state = asked.get("name", "").strip()[:190], asked.get("state", "")
-    status = next((one for one in MachineStatus if one == state), None)
+    begins, status = asked.get("name", "").strip()[:190], asked.get("state", type=MachineStatus)
     found = list_machines(
         session,
         administrator(who),
