@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
-from restante.coordination import assignment_list, room_list, upkeep
+from restante.coordination import assignment_list, room_list
 from restante.coordination.assignments import State, Work, assign
 from restante.coordination.posts import add_post
 from restante.coordination.rooms import create_room
@@ -17,6 +17,7 @@ from restante.inbox.lifecycle import Status
 from restante.inbox.triage import listing
 from restante.inbox.triage.selection import Filter
 from restante.inbox.triage.trend import trends
+from restante.sampling.upkeep import database_report, upkeep
 from tests.engine.triage import poison
 from tests.factories import Mailbox, make_tenant, pass_time
 
@@ -116,8 +117,8 @@ def test_the_platform_is_told_of_tenants_and_upkeep(mail: Mailbox) -> None:
     tenants, token = mail.run(lambda s: list_tenants(s, who, limit=100))
     (mine,) = [one for one in tenants if one.agents]
     assert (mine.projects, mine.services, token) == (2, 1, None)
-    told = mail.run(lambda s: upkeep.upkeep(s, who))
+    told = mail.run(lambda s: upkeep(s, who))
     assert [since for _, since in told.due] == [None] * 4
-    server, revision = mail.run(lambda s: upkeep.database_report(s, who))
+    server, revision = mail.run(lambda s: database_report(s, who))
     assert server.product in ("SQLite", "MariaDB", "MySQL")
     assert revision is None or revision.isdigit()
