@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from restante.egress.allowance import parse_allowance, parse_issuer, parse_own, parse_ports
 from restante.egress.dial import tls_context
+from restante.egress.forward import parse_forward
 from restante.egress.policy import Policy
 from restante.identity.oidc import configuration as oidc
+from restante.storage.address import parse_address
 from restante.storage.instance import InstanceRefused, kept_secret
 
 PREFIX = "RESTANTE_"
@@ -85,16 +86,17 @@ class Settings(BaseSettings):
     egress_own: str = ""
     egress_ports: str = "443,8443"
     egress_ca_file: Path | None = None
+    egress_proxy: str = ""
 
     @property
     def embedded(self) -> bool:
         """Whether this is the embedded default: SQLite in one process."""
-        return make_url(self.database_url).get_backend_name() == "sqlite"
+        return parse_address(self.database_url).url.get_backend_name() == "sqlite"
 
     @property
     def database_file(self) -> Path:
         """SQLite's file."""
-        return Path(make_url(self.database_url).database or "").absolute()
+        return Path(parse_address(self.database_url).url.database or "").absolute()
 
     @property
     def secret_keys(self) -> tuple[str, ...]:
@@ -111,6 +113,11 @@ class Settings(BaseSettings):
             own=parse_own(self.public_url, self.egress_own),
             issuer=parse_issuer(self.oidc_issuer),
         )
+
+    @property
+    def forward_proxy(self) -> tuple[str, int] | None:
+        """(host, port) of the forward proxy that calls go through; None: they go straight."""
+        return parse_forward(self.egress_proxy)
 
     @property
     def oidc(self) -> oidc.Configuration | None:
@@ -191,6 +198,12 @@ class Settings(BaseSettings):
         parse_ports(text)
         return text
 
+    @field_validator("egress_proxy")
+    @classmethod
+    def _proxy(cls, text: str) -> str:
+        parse_forward(text)
+        return text
+
     @field_validator("egress_ca_file")
     @classmethod
     def _readable(cls, file: Path | None) -> Path | None:
@@ -240,17 +253,18 @@ def load_settings(**given: Any) -> Settings:
 def check_database_url(text: str) -> str:
     """The URL of a database that there can be a house on; else ValueError."""
     try:
-        url = make_url(text)
+        address = parse_address(text)
     except ArgumentError:
         raise ValueError("is no database URL; write mysql://user:password@host/name") from None
+    url = address.url
     if url.get_backend_name() not in BACKENDS:
         raise ValueError(
             "names a database that is not supported; use mysql://, mariadb:// or sqlite:///"
         )
     if not url.database:
-        raise ValueError(
-            "names no database; put its name (for SQLite: its file) after the last slash"
-        )
+        raise ValueError("names no database; put its name (SQLite: its file) after the last slash")
+    if url.get_backend_name() == "mariadb" and len(address.hosts) > 1:
+        raise ValueError("names several hosts, which only a MySQL group has; use mysql:// for it")
     if url.get_backend_name() == "sqlite" and url.database == ":memory:":
         raise ValueError("is SQLite in memory, which forgets everything; name a file")
     return text

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from command_line import (
@@ -30,6 +29,7 @@ from restante.identity.restored import end_logins
 from restante.inbox.restored import forget_streams, restore_inboxes
 from restante.signals.registry import count_live_nodes
 from restante.storage import copying, incarnation, schema
+from restante.storage.address import parse_address
 from restante.storage.copying import CopyRefused
 from restante.storage.instance import lock_for_serving
 from restante.storage.transaction import Database
@@ -158,8 +158,7 @@ def at_rest(settings: Settings, which: str) -> Iterator[Database]:
 def _place(settings: Settings) -> Any:
     if settings.embedded:
         return settings.database_file.resolve()
-    url = make_url(settings.database_url)
-    return url.host, url.port, url.database
+    return parse_address(settings.database_url).place
 
 
 def _require_rest(house: Database, which: str) -> None:

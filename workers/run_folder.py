@@ -12,7 +12,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
+from restante.storage.address import parse_address
 
 LONGEST = 80
 """Bytes of the folder's path: that of a socket in it may have 107."""
@@ -28,8 +28,7 @@ def run_folder(database_url: str) -> Path:
     It is named after the database without its password, under XDG_RUNTIME_DIR or, where that is too
     deep for the path of a socket, the folder for temporary files. Raises RunFolderRefused.
     """
-    url = make_url(database_url)
-    name = f"{url.get_backend_name()}|{url.host}|{url.port}|{url.database}"
+    name = parse_address(database_url).name
     digest = hashlib.sha256(name.encode()).hexdigest()[:12]
     bases = filter(None, (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"))  # noqa: S108 - checked below
     folders = (Path(base) / f"restante-{os.geteuid()}-{digest}" for base in bases)

@@ -9,12 +9,13 @@ from typing import Any
 
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions
-from sqlalchemy import URL, Engine, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import InternalError
 
+from restante.storage.address import Address, parse_address
 from restante.storage.clock import teach_clock
 from restante.storage.driver import commit
+from restante.storage.members import follow, leave_if_led_elsewhere
 
 LOCK_WAIT_SECONDS = 5
 SLOT_WAIT_SECONDS = 1
@@ -28,10 +29,12 @@ def make_engine(
 ) -> Engine:
     """An engine on `url` with at most `slots` connections.
 
-    `mysql://` and `mariadb://` are driven by PyMySQL (cooperative under gevent). `busy_seconds`: how
-    long SQLite waits for its turn; a wait in there stops the whole process, so it is short in a server.
+    `mysql://` and `mariadb://` are driven by PyMySQL (cooperative under gevent); where `url` names several
+    hosts, they are a MySQL group's, and connections go to its primary. `busy_seconds`: how long SQLite
+    waits for its turn; a wait in there stops the whole process, so it is short in a server.
     """
-    parsed = make_url(url)
+    address = parse_address(url)
+    parsed = address.url
     if parsed.get_backend_name() == "sqlite":
         return _sqlite(url, busy_seconds)
     parsed = parsed.set(drivername="mysql+pymysql").update_query_dict({"charset": "utf8mb4"})
@@ -49,7 +52,7 @@ def make_engine(
             "connect_timeout": 5,
             "conv": _CONVERSIONS,
             # PyMySQL would encrypt wherever the server can: on loopback it only costs
-            **({"ssl_disabled": True} if _on_loopback(parsed) else {}),
+            **({"ssl_disabled": True} if _on_loopback(address) else {}),
             "read_timeout": read_timeout_seconds,
             "write_timeout": read_timeout_seconds,
             "init_command": (
@@ -72,12 +75,16 @@ def make_engine(
             context.invalidate_pool_on_disconnect = False
             context.is_disconnect = True
 
+    event.listen(engine, "handle_error", leave_if_led_elsewhere)
+    if len(address.hosts) > 1:
+        follow(engine, address.hosts)
     return engine
 
 
-def _on_loopback(url: URL) -> bool:
-    """Whether the server is this machine's own and nothing is said about TLS."""
-    return url.host in _LOOPBACK and not any(name.startswith("ssl") for name in url.query)
+def _on_loopback(address: Address) -> bool:
+    """Whether the servers are this machine's own and nothing is said about TLS."""
+    told = any(name.startswith("ssl") for name in address.url.query)
+    return not told and all(host in _LOOPBACK for host, _ in address.hosts)
 
 
 def _sqlite(url: str, busy_seconds: float) -> Engine:

@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import delete, insert, select, update
-from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from restante.errors import RestanteError
+from restante.storage.address import parse_address
 from restante.storage.clock import database_now
 from restante.storage.instance import write_private
 from restante.storage.tables.operation import incarnation
@@ -100,6 +100,5 @@ def note_seen(folder: Path, database_url: str, present: Incarnation) -> None:
 
 def _file(folder: Path, database_url: str) -> Path:
     """One file per database that is served with this folder; its name tells no password."""
-    url = make_url(database_url)
-    name = f"{url.get_backend_name()}|{url.host}|{url.port}|{url.database}"
+    name = parse_address(database_url).name
     return folder / f"seen-{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"

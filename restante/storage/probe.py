@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
 
 from restante.errors import UnsupportedDatabase
 from restante.storage.durability import durability
 from restante.storage.finding import Finding, Level
+from restante.storage.members import GRANT
 
 OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6), "SQLite": (3, 35)}
 _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
@@ -109,13 +111,20 @@ def _cluster(variables: dict[str, str], connection: Connection) -> Iterator[Find
             "This is a Galera cluster, which does not know other nodes' row locks: two agents could hold "
             "one event. Use a single server, or MySQL Group Replication in single-primary mode.",
         )
+    if "group_replication_group_name" not in variables:
+        return
     members = (
         "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_ID <> ''"
     )
-    if (
-        "group_replication_group_name" not in variables
-        or not connection.execute(text(members)).scalar()
-    ):
+    try:
+        if not connection.execute(text(members)).scalar():
+            return
+    except DBAPIError as error:
+        yield _refused(
+            "group_replication",
+            f"The server does not tell whether it is in a group ({error.orig}): {GRANT} TO the user of "
+            "RESTANTE_DATABASE_URL.",
+        )
         return
     if variables.get("group_replication_single_primary_mode") != "ON":
         yield _refused(

@@ -26,6 +26,7 @@ from sqlalchemy.orm import Session
 
 from restante.errors import OutcomeUnknown, Overloaded
 from restante.storage.clock import OFFSET, teach_clock
+from restante.storage.members import READ_ONLY
 from restante.storage.unit import Unit
 
 # blueprints, which import no SQLAlchemy, name its type from here
@@ -254,11 +255,15 @@ def is_held(error: DBAPIError) -> bool:
 
 
 def commit(session: Session) -> None:
-    """Commit; a connection that breaks in it leaves open whether it did."""
+    """Commit; a connection that breaks in it leaves open whether it did.
+
+    So does a group's member that leaves while it commits (members.py); one that takes no writes says so.
+    """
     try:
         session.commit()
     except DBAPIError as error:
-        if error.connection_invalidated and (error.statement or "").upper() in ("", "COMMIT"):
+        at_commit = (error.statement or "").upper() in ("", "COMMIT")
+        if error.connection_invalidated and at_commit and _code(error) not in READ_ONLY:
             raise OutcomeUnknown from error
         raise
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
+from pymysql import OperationalError
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from restante.errors import UnsupportedDatabase
 from restante.storage.durability import durability
 from restante.storage.finding import Level
-from restante.storage.probe import OLDEST, Server, _refused, _too_old, parse_version
+from restante.storage.members import GRANT
+from restante.storage.probe import OLDEST, Server, _cluster, _refused, _too_old, parse_version
 
 SAFE = {
     "innodb_flush_log_at_trx_commit": "1",
@@ -86,3 +92,14 @@ def test_the_binary_log_matters_only_where_there_is_one() -> None:
 def test_a_server_with_a_refusal_says_why() -> None:
     with pytest.raises(UnsupportedDatabase, match="because"):
         Server("MySQL", (8, 4), (_refused("x", "because."),)).require()
+
+
+def test_a_group_that_does_not_tell_its_members_is_refused_with_the_grant() -> None:
+    class Denying:
+        def execute(self, _: object) -> None:
+            raise DBAPIError(None, None, OperationalError(1142, "SELECT command denied"))
+
+    (finding,) = _cluster({"group_replication_group_name": "x"}, cast("Connection", Denying()))
+    assert finding.level is Level.REFUSED
+    assert GRANT in finding.sentence
+    assert list(_cluster({}, cast("Connection", Denying()))) == []
