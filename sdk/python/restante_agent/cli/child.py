@@ -195,7 +195,7 @@ def environment_of(delivery: Delivery) -> dict[str, str]:
         "RESTANTE_ORDERING_SEQUENCE": event.ordering_sequence,
         "RESTANTE_CORRELATION_ID": event.correlation_id,
         "RESTANTE_REPLY_TO": event.reply_to,
-        "RESTANTE_TRACEPARENT": event.traceparent,
+        "RESTANTE_TRACEPARENT": delivery.traceparent,
     }
     return {
         name: str(value)

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from restante_agent.async_client import AsyncClient
 from restante_agent.cli.exits import leave
 from restante_agent.client import Client
 from restante_agent.errors import ConfigurationError, InsufficientScope, RestanteError
@@ -32,14 +33,26 @@ class Connection:
     as_json: bool
 
     def client(self, **options: Any) -> Client:
+        return Client(**self._made_with(), **options)
+
+    def async_client(self, **options: Any) -> AsyncClient:
+        return AsyncClient(**self._made_with(), **options)
+
+    def _made_with(self) -> dict[str, Any]:
+        """What a client of either kind is made with."""
         if not self.has_secret:
             login = self.login()
-            return Client(login.base_url, login=login, state_dir=self.state_dir, **options)
+            return {"base_url": login.base_url, "login": login, "state_dir": self.state_dir}
         if not self.url:
             raise ConfigurationError("set RESTANTE_URL or give --url, like http://127.0.0.1:8000")
         if not self.client_id:
             raise ConfigurationError("set RESTANTE_CLIENT_ID or give --client-id, like agt_…")
-        return Client(self.url, self.client_id, self._secret(), state_dir=self.state_dir, **options)
+        return {
+            "base_url": self.url,
+            "client_id": self.client_id,
+            "client_secret": self._secret(),
+            "state_dir": self.state_dir,
+        }
 
     @property
     def has_secret(self) -> bool:

@@ -11,6 +11,7 @@ from restante_agent.cli.exits import EPILOG
 from restante_agent.cli.listen import listen
 from restante_agent.cli.login import login
 from restante_agent.cli.logout import logout
+from restante_agent.cli.mcp import mcp
 from restante_agent.cli.memory import memory
 from restante_agent.cli.publish import publish
 from restante_agent.cli.settle import ack, reject, release, renew
@@ -48,6 +49,7 @@ COMMANDS = (
     tail,
     stats,
     memory,
+    mcp,
     webhook_serve,
 )
 for command in COMMANDS:

@@ -41,6 +41,7 @@ from restante_agent.runtime.work import (
     settle_call,
     work,
 )
+from restante_agent.traces import handling
 from restante_agent.wire.retry import NO_RETRY
 
 log = logging.getLogger("restante_agent")
@@ -151,7 +152,9 @@ class AsyncSession:
         with anyio.CancelScope() as scope:
             delivery.on_stop(lambda _: scope.cancel())
             try:
-                return verb_of_result(delivery, await self._handler(delivery))
+                with handling(delivery.event) as delivery.traceparent:
+                    result = await self._handler(delivery)
+                return verb_of_result(delivery, result)
             except (Exception, SystemExit) as error:
                 if not isinstance(error, Stopped):
                     log.warning(

@@ -37,6 +37,8 @@ class Delivery:
         self, event: ClaimedEvent, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.event = event
+        # W3C Trace Context of this handling; what is called from it may be told
+        self.traceparent = event.traceparent
         self.progress: Mapping[str, Any] | None = None
         self.stop_reason: StopReason | None = None
         self.stop_seen = False

@@ -11,19 +11,17 @@ from restante_agent.errors import (
     InsufficientScope,
     NotFound,
     RestanteError,
-    StaleClaim,
     UnexpectedAnswer,
 )
-from restante_agent.model.inbox import Claim, Held, State, Stats
-from restante_agent.model.settle import FailureOutcome
+from restante_agent.model.inbox import Claim, State, Stats
 from restante_agent.runtime.access import Access
 from restante_agent.runtime.board import Board
-from restante_agent.runtime.outcome import failed
+from restante_agent.runtime.leftovers import settle_leftovers
 from restante_agent.runtime.plan import Plan
 from restante_agent.runtime.record import Position, Record
 from restante_agent.runtime.script import Script
 from restante_agent.runtime.state_sync import converged_state
-from restante_agent.wire import inbox_calls, settle_calls
+from restante_agent.wire import inbox_calls
 from restante_agent.wire.call import new_key
 from restante_agent.wire.core import Core
 
@@ -72,7 +70,8 @@ class Inquiry:
             self._board.pacing.asking()
         try:
             if not self._leftovers_settled:
-                yield from self._settle_leftovers()
+                yield from settle_leftovers(self._core, self._record, self._consumer)
+                self._leftovers_settled = True
             if self._gone is not None:
                 yield from self._recover(self._gone)
             yield from self._look_at_head()
@@ -146,33 +145,6 @@ class Inquiry:
             self._record.move(head)
             self._position = head
         return claim
-
-    def _settle_leftovers(self) -> Script[None]:
-        """What an earlier process of this name held when it was killed.
-
-        It may have been begun, so the attempt counts: an event that kills its worker must end in
-        quarantine, not come for ever. What the record knows as finished is acked.
-        """
-        held: Held = yield inbox_calls.claims(self._core, consumer=self._consumer)
-        for event in held.events:
-            known = self._record.find(event.event_id)
-            try:
-                if known is not None:
-                    yield settle_calls.ack(
-                        self._core, event.event_id, event.claim_generation, result=known.result
-                    )
-                else:
-                    message = f"consumer {self._consumer} ended while it held the event"
-                    yield settle_calls.release(
-                        self._core,
-                        event.event_id,
-                        event.claim_generation,
-                        error=failed("consumer_lost", message, FailureOutcome.UNKNOWN),
-                    )
-            except (StaleClaim, NotFound):
-                continue
-            log.info("leftover event_id=%s known=%s", event.event_id, known is not None)
-        self._leftovers_settled = True
 
     def _recover(self, gone: CursorGone) -> Script[None]:
         """Contract 9: fetch the state once, go on from there, never repeat the old cursor."""

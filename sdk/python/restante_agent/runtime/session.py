@@ -40,6 +40,7 @@ from restante_agent.runtime.work import (
     settle_call,
     work,
 )
+from restante_agent.traces import handling
 from restante_agent.wire.retry import NO_RETRY, RetryPolicy
 
 log = logging.getLogger("restante_agent")
@@ -169,7 +170,8 @@ class Session:
         if delivery.stop_reason is not None:  # before it was begun
             return verb_of_stop(delivery)
         try:
-            result = self._handler(delivery)
+            with handling(delivery.event) as delivery.traceparent:
+                result = self._handler(delivery)
         except (Exception, SystemExit) as error:
             if not isinstance(error, Stopped):
                 log.warning(

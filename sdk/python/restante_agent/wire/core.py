@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from urllib.parse import urlencode, urlsplit
 
-from restante_agent import jsontext
+from restante_agent import jsontext, traces
 from restante_agent.errors import (
     ApiError,
     ConfigurationError,
@@ -255,6 +255,8 @@ class Core:
         if request.query:
             url += "?" + urlencode(request.query)
         headers = {"accept": "application/json", "user-agent": USER_AGENT, **request.headers}
+        if (trace := traces.outgoing()) is not None:
+            headers[traces.FIELD] = trace
         content = None
         if request.body is not None:
             headers["content-type"] = "application/json"
