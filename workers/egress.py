@@ -15,6 +15,7 @@ from gevent.threadpool import ThreadPoolExecutor as RealThreads
 from config import Settings
 from restante.egress.client import Egress
 from restante.egress.dial import Dialler, Patience, tls_context
+from restante.egress.forward import Forward
 from restante.egress.resolve import THREADS, PooledResolver
 
 
@@ -29,8 +30,8 @@ def system_resolver() -> PooledResolver:
 
 def make_egress(settings: Settings) -> Egress:
     """The outbound client on these settings; one a process."""
-    return Egress(
-        settings.egress_policy,
-        resolver=system_resolver(),
-        dial=Dialler(tls_context(settings.egress_ca_file), Patience()),
-    )
+    resolver = system_resolver()
+    place = settings.forward_proxy
+    forward = None if place is None else Forward(*place, resolver)
+    dial = Dialler(tls_context(settings.egress_ca_file), Patience(), forward=forward)
+    return Egress(settings.egress_policy, resolver=resolver, dial=dial)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from restante.egress.deadline import Deadline
+from restante.egress.forward import Forward, open_tunnel
 from restante.egress.names import NAME_LENGTH
 from restante.egress.ranges import Address
 from restante.egress.refusal import CallFailed, Cause
@@ -82,23 +83,45 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 class Dialler:
-    """Opens a line to an address: TLS for https, a bare socket for http."""
+    """Opens a line to an address, through the forward proxy if there is one: TLS for https."""
 
-    def __init__(self, context: ssl.SSLContext, patience: Patience) -> None:
+    def __init__(
+        self, context: ssl.SSLContext, patience: Patience, *, forward: Forward | None = None
+    ) -> None:
         self._context = context
         self._patience = patience
+        self._forward = forward
 
     def __call__(self, address: Address, target: Target, deadline: Deadline) -> Line:
         """Connect; CallFailed(CONNECT) says that another address may be tried."""
-        connection = _connect(address, target.port, deadline, self._patience)
-        wire = _Wire(connection, deadline, self._patience.step_seconds)
-        if target.scheme == "http":
-            return wire
+        wire = self._wire(address, target.port, deadline)
         try:
+            if self._forward is not None:
+                open_tunnel(wire, address, target.port)
+            if target.scheme == "http":
+                return wire
             return _Tls(wire, self._context, target.host)
         except BaseException:
             wire.close()
             raise
+
+    def _wire(self, address: Address, port: int, deadline: Deadline) -> _Wire:
+        """To the address, or to the first of the proxy's that takes a connection."""
+        forward = self._forward
+        if forward is None:
+            connection = _connect(address, port, deadline, self._patience)
+            return _Wire(connection, deadline, self._patience.step_seconds)
+        failed = CallFailed(Cause.CONNECT, "the forward proxy has no address")
+        for place in forward.addresses(deadline):
+            try:
+                connection = _connect(place, forward.port, deadline, self._patience)
+            except CallFailed as error:
+                if error.cause is not Cause.CONNECT:
+                    raise
+                failed = error
+            else:
+                return _Wire(connection, deadline, self._patience.step_seconds)
+        raise failed
 
 
 def _connect(address: Address, port: int, deadline: Deadline, patience: Patience) -> socket.socket:
