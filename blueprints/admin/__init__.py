@@ -3,6 +3,7 @@
 from blueprints.admin import (
     agent_states,
     agents,
+    assignments,
     audit,
     callbacks,
     credentials,
@@ -20,6 +21,7 @@ __all__ = [
     "admin",
     "agent_states",
     "agents",
+    "assignments",
     "audit",
     "callbacks",
     "credentials",

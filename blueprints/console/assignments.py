@@ -18,6 +18,7 @@ from restante.coordination.assignment_list import (
     read_assignment,
 )
 from restante.coordination.assignments import State
+from restante.coordination.reassigning import OPEN
 from restante.errors import EventFinal
 from restante.identity.called import agent_called, called
 from restante.identity.roles import Right, may
@@ -27,7 +28,6 @@ from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_assignments", __name__)
 ASSIGNMENTS = 25
-CAN_END = (State.ASSIGNED, State.UNROUTABLE)
 
 
 @blueprint.get("/assignments")
@@ -111,5 +111,6 @@ def _assignment(
         events=found.events,
         fault=fault,
         names=called(session, admin.tenant_id, parties),
-        may_cancel=may(who.operator.role, Right.EVENTS_CANCEL) and one.state in CAN_END,
+        may_reassign=may(who.operator.role, Right.ASSIGNMENTS_REASSIGN) and one.state in OPEN,
+        may_cancel=may(who.operator.role, Right.EVENTS_CANCEL) and one.state in OPEN,
     )

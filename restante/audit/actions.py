@@ -65,6 +65,7 @@ class Action(StrEnum):
     EVENT_DISCARD = "event.discard"
     EVENT_CANCEL = "event.cancel"
     EVENT_AMEND = "event.amend"
+    ASSIGNMENT_REASSIGN = "assignment.reassign"
     PAYLOAD_READ = "payload.read"
     AUDIT_EXPORT = "audit.export"
     JOB_CANCEL = "job.cancel"

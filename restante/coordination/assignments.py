@@ -102,7 +102,7 @@ def assign(session: Session, producer: Principal, work: Work) -> bytes:
         "unread_ms": _milliseconds(work.unread_timeout_seconds),
         "created_by": producer.public_id,
         "envelope": said.envelope(producer, now),
-        "payload": b"" if chosen is None else work.payload,
+        "payload": work.payload,
         "agent_id": None if chosen is None else chosen.agent_id,
         "event_id": event_id,
         "reason": None,
@@ -207,8 +207,9 @@ def open_assignments(session: Session, agent: Principal, *, limit: int = 1000) -
 
 
 def ended(session: Session, state: State) -> dict[str, Any]:
-    """What is set of one that has ended. Nobody is handed its payload any more, so it is dropped."""
-    return {"state": state, "ended_at": database_now(session), "due_at": None, "payload": b""}
+    """What is set of one that has ended. Its payload is dropped, unless it may still be reassigned."""
+    values = {"state": state, "ended_at": database_now(session), "due_at": None}
+    return values if state is State.UNROUTABLE else {**values, "payload": b""}
 
 
 def keep_event(session: Session, assignment_id: bytes, event_id: bytes, agent_id: bytes) -> None:

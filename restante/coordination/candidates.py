@@ -28,12 +28,16 @@ CONSIDERED = 50
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An agent as one decision saw it. `why`: what speaks against it; None: nothing."""
+    """An agent as one decision saw it. `why`: what speaks against it; None: nothing.
+
+    `able`: it could be given the work all the same, by one who decides so.
+    """
 
     agent_id: bytes
     presence: str
     pending: int
     why: str | None = None
+    able: bool = True
 
     @property
     def eligible(self) -> bool:
@@ -83,14 +87,16 @@ def find_candidates(
     for agent_id in wanted:
         row = rows.get(agent_id)
         if row is None:
-            found.append(Candidate(agent_id, "away", 0, "has no such project"))
+            found.append(Candidate(agent_id, "away", 0, "has no such project", able=False))
             continue
         # what comes of other ends of this transaction is not written yet
         pending = reached[agent_id]["pending"] + coming[agent_id]
-        why = _against(row, capability, pending)
+        full = row.max_pending is not None and pending >= row.max_pending
+        why = _against(row, capability, full=full)
         if agent_id in tried:
             why = "had it before"
-        found.append(Candidate(agent_id, reached[agent_id]["mode"], pending, why))
+        able = row.status == "active" and not full
+        found.append(Candidate(agent_id, reached[agent_id]["mode"], pending, why, able))
     return found
 
 
@@ -132,14 +138,14 @@ def _seen_last_first(
     return [row.principal_id for row in fits]
 
 
-def _against(row: Any, capability: str | None, pending: int) -> str | None:
+def _against(row: Any, capability: str | None, *, full: bool) -> str | None:
     if row.status != "active":
         return "is disabled"
     if not _capable(row, capability):
         return f"has not the capability {capability}"
     if row.paused:
         return "is paused"
-    if row.max_pending is not None and pending >= row.max_pending:
+    if full:
         return "has a full inbox"
     return None
 

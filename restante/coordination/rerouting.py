@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from restante.coordination.assignments import State, ended, keep_event
-from restante.coordination.candidates import find_candidates
+from restante.coordination.candidates import Candidate, find_candidates
 from restante.coordination.routing import Policy, choose, keep_decision, stick, stuck_to
 from restante.errors import EventFinal
 from restante.inbox import cancel as events
@@ -48,7 +48,7 @@ def on_end(session: Session, ends: Sequence[Ended]) -> None:
     )
     of: dict[bytes, bytes] = {row.event_id: row.assignment_id for row in rows}
     for end in sorted(ends, key=lambda end: of.get(end.event_id, b"")):
-        row = _lock(session, of.get(end.event_id))
+        row = lock_assignment(session, of.get(end.event_id))
         # an event that the assignment has left is no concern of it any more
         if row is None or row.event_id != end.event_id:
             continue
@@ -90,7 +90,7 @@ def run_timer(session: Session, assignment_id: bytes) -> bool:
     taken = None
     with suppress(EventFinal):
         taken = events.withdraw(session, seen.event_id, by=SERVER, reason=UNREAD, only_unread=True)
-    row = _lock(session, assignment_id)
+    row = lock_assignment(session, assignment_id)
     if row is None or row.event_id != seen.event_id or row.due_at is None:
         raise Repeat  # it has moved on meanwhile
     if taken is None:
@@ -115,22 +115,32 @@ def _quarantined(session: Session, row: Any) -> None:
 
 def _route_on(session: Session, row: Any, because: str) -> bytes | None:
     """The next candidate gets an event of its own → its id; None: there is none left, or no time."""
-    connection, now = session.connection(), database_now(session)
-    if row.deadline_at is not None and row.deadline_at <= now:
+    if row.deadline_at is not None and row.deadline_at <= database_now(session):
         _end(session, row, State.EXPIRED, reason=because)
         return None
-    slug = connection.execute(
-        select(project.c.slug).where(project.c.project_id == row.project_id)
-    ).scalar_one()
-    tried = connection.execute(
-        select(assignment_event.c.agent_id).where(
-            assignment_event.c.assignment_id == row.assignment_id
+    candidates, chosen, reason = next_of(session, row)
+    keep_decision(session, row.assignment_id, candidates, chosen, f"{because}: {reason}")
+    if chosen is None:
+        _end(session, row, State.UNROUTABLE, reason=f"{because}: {reason}")
+        return None
+    return send_to(session, row, chosen, row.payload)
+
+
+def next_of(session: Session, row: Any) -> tuple[list[Candidate], Candidate | None, str]:
+    """Whom its policy chooses of those that have not had it → (candidates, the chosen one, why)."""
+    tried = (
+        session.connection()
+        .execute(
+            select(assignment_event.c.agent_id).where(
+                assignment_event.c.assignment_id == row.assignment_id
+            )
         )
-    ).scalars()
+        .scalars()
+    )
     candidates = find_candidates(
         session,
         row.tenant_id,
-        slug,
+        slug_of(session, row.project_id),
         capability=row.capability,
         named=None
         if row.candidates is None
@@ -140,11 +150,22 @@ def _route_on(session: Session, row: Any, because: str) -> bytes | None:
     sticky = row.sticky_hash
     before = None if sticky is None else stuck_to(session, row.project_id, sticky)
     chosen, reason = choose(Policy(row.policy), candidates, before=before)
-    keep_decision(session, row.assignment_id, candidates, chosen, f"{because}: {reason}")
-    if chosen is None:
-        _end(session, row, State.UNROUTABLE, reason=f"{because}: {reason}")
-        return None
-    event_id = new_id()
+    return candidates, chosen, reason
+
+
+def slug_of(session: Session, project_id: bytes) -> str:
+    """What its project is called."""
+    asked = select(project.c.slug).where(project.c.project_id == project_id)
+    slug: str = session.connection().execute(asked).scalar_one()
+    return slug
+
+
+def send_to(session: Session, row: Any, chosen: Candidate, content: bytes, **values: Any) -> bytes:
+    """The work as an event of this candidate's own → its id. `values`: what else is kept with that.
+
+    The assignment's row is locked.
+    """
+    event_id, now = new_id(), database_now(session)
     envelope = orjson.loads(row.envelope) | {"created_at": instant(now)}
     arrive_later(
         session,
@@ -159,24 +180,19 @@ def _route_on(session: Session, row: Any, because: str) -> bytes | None:
             expires_at=row.deadline_at,
             envelope=orjson.dumps(envelope),
             options=None,
-            payload=row.payload,
+            payload=content,
         ),
     )
     keep_event(session, row.assignment_id, event_id, chosen.agent_id)
-    if sticky is not None:
-        stick(session, row.project_id, sticky, chosen.agent_id)
+    if row.sticky_hash is not None:
+        stick(session, row.project_id, row.sticky_hash, chosen.agent_id)
     unread_at = None if row.unread_ms is None else now + timedelta(milliseconds=row.unread_ms)
-    _set(
-        session,
-        row,
-        agent_id=chosen.agent_id,
-        event_id=event_id,
-        due_at=unread_at,
-    )
+    _set(session, row, agent_id=chosen.agent_id, event_id=event_id, due_at=unread_at, **values)
     return event_id
 
 
-def _lock(session: Session, assignment_id: bytes | None) -> Any:
+def lock_assignment(session: Session, assignment_id: bytes | None) -> Any:
+    """The row, locked; None: there is none."""
     if assignment_id is None:
         return None
     return (

@@ -31,6 +31,7 @@ class Right(StrEnum):
     EVENTS_REDRIVE = "events.redrive"
     EVENTS_DISCARD = "events.discard"
     EVENTS_CANCEL = "events.cancel"
+    ASSIGNMENTS_REASSIGN = "assignments.reassign"
     DEVICES_APPROVE = "devices.approve"
     CALLBACKS_READ = "callbacks.read"
     AUDIT_READ = "audit.read"
@@ -92,6 +93,12 @@ RULES: Mapping[Right, Rule] = {
         "discard quarantined events", _ALL_OF_TENANT, scope=TenantScope.QUARANTINE_WRITE
     ),
     Right.EVENTS_CANCEL: Rule("cancel events", _ALL_OF_TENANT, scope=TenantScope.EVENTS_CANCEL),
+    Right.ASSIGNMENTS_REASSIGN: Rule(
+        "take work from an agent, or from nobody, and give it to another (a service needs "
+        "`tenant:events:cancel` as well)",
+        _ALL_OF_TENANT,
+        scope=TenantScope.EVENTS_PUBLISH,
+    ),
     Right.DEVICES_APPROVE: Rule("approve or refuse the login of an agent's device", _ALL_OF_TENANT),
     Right.CALLBACKS_READ: Rule(
         "see webhooks and their deliveries", _ALL_OF_TENANT, scope=TenantScope.CALLBACKS_READ

@@ -24,7 +24,7 @@ def test_the_roles_are_those_of_the_contract() -> None:
     assert of[Role.OPERATOR] == {
         *(Right.AGENTS_READ, Right.EVENTS_READ, Right.CALLBACKS_READ, Right.AUDIT_READ),
         *(Right.EVENTS_REDRIVE, Right.EVENTS_DISCARD, Right.EVENTS_CANCEL, Right.DEVICES_APPROVE),
-        *(Right.GRANTS_READ, Right.QUARANTINE_READ),
+        *(Right.GRANTS_READ, Right.QUARANTINE_READ, Right.ASSIGNMENTS_REASSIGN),
     }
     assert of[Role.PLATFORM_ADMIN] == {
         *(Right.TENANTS_READ, Right.TENANTS_WRITE, Right.PLATFORM_AUDIT_READ)

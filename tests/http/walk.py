@@ -163,6 +163,9 @@ CALLS: dict[tuple[str, str], Good] = {
     ),
     ("GET", "/api/v1/assignments/<assignment_id>"): NOTHING,
     ("POST", "/api/v1/assignments/<assignment_id>/cancel"): said(reason="no"),
+    ("POST", f"{ADMIN}/assignments/<assignment_id>/reassign"): Good(
+        lambda ids: {"agent_id": ids.agent_id, "reason": "no"}
+    ),
     ("POST", f"{ADMIN}/agents"): said(name="new"),
     ("GET", f"{ADMIN}/agents"): NOTHING,
     ("GET", AGENT): NOTHING,

@@ -9,11 +9,15 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from restante.audit.entries import SERVER
 from restante.coordination import assignments
 from restante.coordination.assignments import State, Work
+from restante.coordination.reassigning import reassign
 from restante.coordination.rerouting import on_end, run_timer
 from restante.coordination.routing import Policy
-from restante.errors import RestanteError
+from restante.errors import RestanteError, ValidationFailed
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Role
 from restante.inbox.claim import ClaimRequest, claim
 from restante.inbox.ends import ON_END
 from restante.inbox.lifecycle import Gate
@@ -107,6 +111,37 @@ def test_a_cancel_and_an_ack_at_once_leave_one_end(tenant: Tenant) -> None:
         assert not isinstance(outcomes[0], RestanteError)
         assert (row(tenant, made).state, row(tenant, made).result) == (State.COMPLETED, b'{"n":1}')
         assert one.gate(event.id) is Gate.COMPLETED
+
+
+def reassigning(tenant: Tenant, assignment_id: bytes) -> Callable[[Session], object]:
+    who = Administrator(tenant.id, SERVER, role=Role.TENANT_ADMIN)
+    return lambda s: reassign(s, who, assignment_id, reason="moves")
+
+
+def test_reassigned_and_claimed_at_once_it_is_done_by_one(tenant: Tenant) -> None:
+    one, two = tenant.agent("p"), tenant.agent("p")
+    made = assign(tenant, one, two)
+    holder = Player(tenant.database, claiming(one), holding=True)
+    mover = Player(tenant.database, reassigning(tenant, made))
+    mover.wait_until_blocked()
+    assert len(holder.commit()) == 1
+    with pytest.raises(ValidationFailed):  # it takes force now
+        mover.answer()
+    assert (row(tenant, made).agent_id, two.take()) == (one.id, [])
+    made = assign(tenant, one, two)
+    mover = Player(tenant.database, reassigning(tenant, made), holding=True)
+    assert one.take() == []
+    mover.commit()
+    assert (row(tenant, made).agent_id, one.take(), len(two.take())) == (two.id, [], 1)
+
+
+def test_two_who_reassign_at_once_move_it_one_after_the_other(tenant: Tenant) -> None:
+    mails = [tenant.agent("p") for _ in range(3)]
+    made = assign(tenant, *mails)
+    outcomes = at_once(tenant.database, [reassigning(tenant, made)] * 2)
+    assert not [o for o in outcomes if isinstance(o, Exception)]
+    assert row(tenant, made).agent_id == mails[2].id
+    assert [len(mail.take()) for mail in mails] == [0, 0, 1]
 
 
 def test_opposite_failures_do_not_lock_each_other_out(tenant: Tenant) -> None:

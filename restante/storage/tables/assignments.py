@@ -31,7 +31,7 @@ assignment = Table(
     Column("created_by", ascii_text(64), nullable=False),
     # of its events: all but when they are made
     Column("envelope", Blob, nullable=False),
-    # dropped with its end, as that of an event is
+    # dropped with its end, as that of an event is; kept while nobody has it, since it may be reassigned
     Column("payload", Blob, nullable=False),
     # where it is now, or was last
     Column("agent_id", Id, nullable=True),
