@@ -7,12 +7,20 @@ names the setting and says what would do.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.exc import ArgumentError
 
@@ -44,6 +52,16 @@ class SettingsRefused(Exception):
         super().__init__("\n".join(faults))
 
 
+_READERS: dict[str, Callable[[str], object]] = {
+    "oidc_groups": oidc.parse_groups,
+    "egress_allow": parse_allowance,
+    "egress_own": partial(parse_own, ""),
+    "egress_ports": parse_ports,
+    "egress_proxy": parse_forward,
+}
+"""Settings that are text to be read: what cannot be is refused at the start, in its reader's words."""
+
+
 class Settings(BaseSettings):
     """What an operator may set. Lengths are in seconds, sizes in bytes."""
 
@@ -59,6 +77,8 @@ class Settings(BaseSettings):
     public_url: str = DEFAULT_PUBLIC_URL
     trusted_proxies: int = Field(default=0, ge=0, le=16)
     maintenance: Literal["on", "off"] = "on"
+    log_format: Literal["text", "json"] = "text"
+    log_requests: Literal["on", "off"] = "off"
 
     lease_seconds: int = Field(default=60, ge=1, le=43_200)
     max_attempts: int = Field(default=5, ge=1, le=100)
@@ -174,34 +194,10 @@ class Settings(BaseSettings):
     def _words(cls, text: str) -> str:
         return oidc.parse_scope(text)
 
-    @field_validator("oidc_groups")
+    @field_validator(*_READERS)
     @classmethod
-    def _groups(cls, text: str) -> str:
-        oidc.parse_groups(text)
-        return text
-
-    @field_validator("egress_allow")
-    @classmethod
-    def _allowances(cls, text: str) -> str:
-        parse_allowance(text)
-        return text
-
-    @field_validator("egress_own")
-    @classmethod
-    def _ours(cls, text: str) -> str:
-        parse_own("", text)
-        return text
-
-    @field_validator("egress_ports")
-    @classmethod
-    def _ports(cls, text: str) -> str:
-        parse_ports(text)
-        return text
-
-    @field_validator("egress_proxy")
-    @classmethod
-    def _proxy(cls, text: str) -> str:
-        parse_forward(text)
+    def _readable_text(cls, text: str, info: ValidationInfo) -> str:
+        _READERS[str(info.field_name)](text)
         return text
 
     @field_validator("egress_ca_file")
