@@ -14,11 +14,12 @@ import click
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from config import Settings, SettingsRefused, check_database_url, load_settings
+from config import Settings, SettingsRefused, load_settings
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import RestanteError, ValidationFailed
 from restante.storage import incarnation, schema
+from restante.storage.address import check_database_url
 from restante.storage.engine import make_engine
 from restante.storage.probe import examine
 from restante.storage.transaction import Database

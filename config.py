@@ -22,20 +22,18 @@ from pydantic import (
     model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from sqlalchemy.exc import ArgumentError
 
 from restante.egress.allowance import parse_allowance, parse_issuer, parse_own, parse_ports
 from restante.egress.dial import tls_context
 from restante.egress.forward import parse_forward
 from restante.egress.policy import Policy
 from restante.identity.oidc import configuration as oidc
-from restante.storage.address import parse_address
+from restante.storage.address import check_database_url, parse_address
 from restante.storage.instance import InstanceRefused, kept_secret
 
 PREFIX = "RESTANTE_"
 SECRET_LENGTH = 32
 DEFAULT_PUBLIC_URL = "http://127.0.0.1:8000"
-BACKENDS = ("mysql", "mariadb", "sqlite")
 
 
 def default_folder() -> Path:
@@ -244,26 +242,6 @@ def load_settings(**given: Any) -> Settings:
         return Settings(**given)
     except ValidationError as error:
         raise SettingsRefused(list(_sentences(error))) from None
-
-
-def check_database_url(text: str) -> str:
-    """The URL of a database that there can be a house on; else ValueError."""
-    try:
-        address = parse_address(text)
-    except ArgumentError:
-        raise ValueError("is no database URL; write mysql://user:password@host/name") from None
-    url = address.url
-    if url.get_backend_name() not in BACKENDS:
-        raise ValueError(
-            "names a database that is not supported; use mysql://, mariadb:// or sqlite:///"
-        )
-    if not url.database:
-        raise ValueError("names no database; put its name (SQLite: its file) after the last slash")
-    if url.get_backend_name() == "mariadb" and len(address.hosts) > 1:
-        raise ValueError("names several hosts, which only a MySQL group has; use mysql:// for it")
-    if url.get_backend_name() == "sqlite" and url.database == ":memory:":
-        raise ValueError("is SQLite in memory, which forgets everything; name a file")
-    return text
 
 
 def check_origin(text: str) -> str:

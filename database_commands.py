@@ -19,7 +19,7 @@ from command_line import (
     refusing,
     say,
 )
-from config import Settings, check_database_url, load_settings
+from config import Settings, load_settings
 from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry
@@ -29,7 +29,7 @@ from restante.identity.restored import end_logins
 from restante.inbox.restored import forget_streams, restore_inboxes
 from restante.signals.registry import count_live_nodes
 from restante.storage import copying, incarnation, schema
-from restante.storage.address import parse_address
+from restante.storage.address import check_database_url, parse_address
 from restante.storage.copying import CopyRefused
 from restante.storage.instance import lock_for_serving
 from restante.storage.transaction import Database

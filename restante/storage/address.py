@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 PORT = 3306
+BACKENDS = ("mysql", "mariadb", "sqlite")
 # as SQLAlchemy reads it: a user without a colon, a password without an @
 _PARTS = re.compile(r"([\w+]+://(?:[^:/]*(?::[^@]*)?@)?)([^/?]*)(.*)", re.DOTALL)
 
@@ -54,3 +55,23 @@ def parse_address(text: str) -> Address:
     if len(urls) > 1 and len(set(found)) != len(urls):
         raise ArgumentError("a host is missing between commas, or named twice")
     return Address(urls[0], found)
+
+
+def check_database_url(text: str) -> str:
+    """The URL of a database that there can be a house on; else ValueError."""
+    try:
+        address = parse_address(text)
+    except ArgumentError:
+        raise ValueError("is no database URL; write mysql://user:password@host/name") from None
+    url = address.url
+    if url.get_backend_name() not in BACKENDS:
+        raise ValueError(
+            "names a database that is not supported; use mysql://, mariadb:// or sqlite:///"
+        )
+    if not url.database:
+        raise ValueError("names no database; put its name (SQLite: its file) after the last slash")
+    if url.get_backend_name() == "mariadb" and len(address.hosts) > 1:
+        raise ValueError("names several hosts, which only a MySQL group has; use mysql:// for it")
+    if url.get_backend_name() == "sqlite" and url.database == ":memory:":
+        raise ValueError("is SQLite in memory, which forgets everything; name a file")
+    return text
