@@ -43,6 +43,7 @@ from restante.signals.hub import Hub
 from restante.signals.presence import Notes
 from restante.signals.rings import ON_RING
 from restante.signals.streams import Streams
+from restante.storage.address import parse_address
 from restante.storage.combine import Combiner, Kind
 from restante.storage.engine import make_engine
 from restante.storage.page_token import PAGE_TOKEN_KEYS
@@ -53,6 +54,7 @@ from restante.webhooks.sealed import Secrets
 from workers.egress import make_egress
 from workers.metrics import Metrics
 
+_URL = "RESTANTE_DATABASE_URL"
 _SLOTS = "RESTANTE_DATABASE_SLOTS"
 MOST_WATCHES = 500
 """Streams of operators in one process: one a browser."""
@@ -62,7 +64,7 @@ class _SQLAlchemy(SQLAlchemy):
     """Flask-SQLAlchemy on the engine's metadata, with the engine's own connections."""
 
     def _make_engine(self, bind_key: str | None, options: dict[str, Any], app: Flask) -> Engine:
-        return make_engine(app.config["SQLALCHEMY_DATABASE_URI"], slots=app.config[_SLOTS])
+        return make_engine(app.config[_URL], slots=app.config[_SLOTS])
 
 
 db = _SQLAlchemy(metadata=metadata)
@@ -98,7 +100,9 @@ class House:
 
 def install(app: Flask, settings: Settings) -> House:
     """Give the application its database, its doorbell and its identity."""
-    app.config["SQLALCHEMY_DATABASE_URI"] = settings.database_url
+    app.config[_URL] = settings.database_url
+    # what it looks at itself names one host
+    app.config["SQLALCHEMY_DATABASE_URI"] = parse_address(settings.database_url).url
     app.config[_SLOTS] = settings.database_slots
     db.init_app(app)
     migrate.init_app(app, db)
