@@ -65,7 +65,7 @@ acceptance: venv ## both acceptances in full, on MariaDB and MySQL (minutes)
 		$(BIN)/python -m tests.acceptance.full $$name $$backend || exit 1; done; done
 
 .PHONY: chaos
-chaos: venv ## faults under clients, then the checker; BACKEND=mariadb, mysql, sqlite SECONDS=60 SEED=7 BROKEN=no_fence
+chaos: venv ## faults under clients, then the checker; BACKEND=mariadb, mysql, sqlite, cluster SECONDS=60 SEED=7 BROKEN=no_fence
 	@exec $(BIN)/python -m tests.chaos.run $(or $(BACKEND),mariadb) --seconds $(or $(SECONDS),60) \
 		$(if $(SEED),--seed $(SEED)) $(if $(BROKEN),--broken $(BROKEN)) $(CHAOS_ARGS)
 

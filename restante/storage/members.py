@@ -23,6 +23,8 @@ _ASK = (
     " FROM performance_schema.replication_group_members)"
     " FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid"
 )
+PATIENCE_SECONDS = 5
+"""Until a host has let in and told its state: one that hangs is passed over."""
 READ_ONLY = frozenset({ER.OPTION_PREVENTS_STATEMENT, 1836})
 """Refusals of a server that takes no writes (1290, 1836): of COMMIT as well, before anything is decided."""
 _LEAVING = frozenset({ER.SERVER_SHUTDOWN, 3100, 3101})
@@ -44,12 +46,17 @@ class Members:
             number = (begin + step) % len(self._hosts)
             host, port = self._hosts[number]
             try:
-                connection = dialect.connect(*cargs, **{**cparams, "host": host, "port": port})
+                connection = dialect.connect(
+                    *cargs,
+                    **{**cparams, "host": host, "port": port, "read_timeout": PATIENCE_SECONDS},
+                )
             except pymysql.MySQLError as error:
                 why.append(f"{host}:{port}: {error}")
                 continue
             unfit = what_it_lacks(connection)
             if unfit is None:
+                # PyMySQL reads it before each answer, and has no public name for it
+                connection._read_timeout = cparams.get("read_timeout")  # noqa: SLF001 - see above
                 self._last = number
                 return connection
             connection.close()

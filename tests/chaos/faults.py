@@ -13,31 +13,34 @@ import pymysql
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from tests.chaos.group_faults import IN_A_GROUP, Fault
 from tests.chaos.house import House
 from tests.chaos.proxy import Proxy, Trouble
+from tests.support.servers import Server
+from tests.support.serving import Served
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.2, 2.5
 FEW_CONNECTIONS = 12
 USUAL_CONNECTIONS = 400
-Fault = Callable[[House, random.Random], Iterator[None]]
 
 
-def _web_worker(house: House, draw: random.Random) -> int | None:
-    pids = house.served.worker_pids()
+def _web_worker(node: Served, draw: random.Random) -> int | None:
+    pids = node.worker_pids()
     return draw.choice(pids) if pids else None
 
 
 def web_worker_killed(house: House, draw: random.Random) -> Iterator[None]:
     """SIGKILL; its master starts another."""
-    if (pid := _web_worker(house, draw)) is not None:
+    node = draw.choice(house.nodes)
+    if (pid := _web_worker(node, draw)) is not None:
         with suppress(ProcessLookupError, ValueError):
-            house.served.kill_worker(pid)
+            node.kill_worker(pid)
     yield
 
 
 def web_worker_stopped(house: House, draw: random.Random) -> Iterator[None]:
     """SIGSTOP, as on a machine that swaps; its leases and locks go on without it."""
-    pid = _web_worker(house, draw)
+    pid = _web_worker(draw.choice(house.nodes), draw)
     if pid is None:
         yield
         return
@@ -49,17 +52,19 @@ def web_worker_stopped(house: House, draw: random.Random) -> Iterator[None]:
 
 
 def web_restarted(house: House, draw: random.Random) -> Iterator[None]:
-    """SIGTERM to all web workers: they drain; then they are started again."""
-    house.served.stop()
+    """SIGTERM to all web workers of a node: they drain; then they are started again."""
+    node = draw.choice(house.nodes)
+    node.stop()
     yield
-    house.served.restart()
+    node.restart()
 
 
 def web_killed(house: House, draw: random.Random) -> Iterator[None]:
-    """SIGKILL to all web workers and their master at once."""
-    house.served.kill()
+    """SIGKILL to all web workers of a node and their master at once."""
+    node = draw.choice(house.nodes)
+    node.kill()
     yield
-    house.served.restart()
+    node.restart()
 
 
 def maintainer_killed(house: House, draw: random.Random) -> Iterator[None]:
@@ -100,35 +105,40 @@ def client_stopped(house: House, draw: random.Random) -> Iterator[None]:
     hand.signal(signal.SIGCONT)
 
 
+def _server(house: House) -> Server:
+    assert house.cellar.server is not None
+    return house.cellar.server
+
+
 def database_killed(house: House, draw: random.Random) -> Iterator[None]:
     """SIGKILL to the database, and its recovery."""
-    assert house.server is not None
-    house.server.kill()
+    server = _server(house)
+    server.kill()
     yield
-    house.server.launch()
+    server.launch()
 
 
 def database_restarted(house: House, draw: random.Random) -> Iterator[None]:
     """It is ended in order and started again."""
-    assert house.server is not None
-    house.server.stop()
+    server = _server(house)
+    server.stop()
     yield
-    house.server.launch()
+    server.launch()
 
 
 def database_read_only(house: House, draw: random.Random) -> Iterator[None]:
     """It takes no writes, as after a failover."""
-    assert house.server is not None
-    house.server.execute("SET GLOBAL read_only = 1")
+    server = _server(house)
+    server.execute("SET GLOBAL read_only = 1")
     yield
-    house.server.execute("SET GLOBAL read_only = 0")
+    server.execute("SET GLOBAL read_only = 0")
 
 
 def connections_used_up(house: House, draw: random.Random) -> Iterator[None]:
     """All connections are broken, and others take what the database still accepts."""
-    assert house.server is not None
+    server = _server(house)
     with ExitStack() as stack:
-        cursor = stack.enter_context(house.server.connect()).cursor()
+        cursor = stack.enter_context(server.connect()).cursor()
         cursor.execute(f"SET GLOBAL max_connections = {FEW_CONNECTIONS}")
         cursor.execute("SELECT id FROM information_schema.processlist WHERE user = 'mail'")
         for (pid,) in cursor.fetchall():
@@ -136,7 +146,7 @@ def connections_used_up(house: House, draw: random.Random) -> Iterator[None]:
                 cursor.execute(f"KILL {int(pid)}")
         with suppress(pymysql.Error):
             for _ in range(FEW_CONNECTIONS - 1):
-                stack.enter_context(house.server.connect())
+                stack.enter_context(server.connect())
         yield
         cursor.execute(f"SET GLOBAL max_connections = {USUAL_CONNECTIONS}")
 
@@ -174,7 +184,7 @@ def snapshot_held(house: House, draw: random.Random) -> Iterator[None]:
 def _outside(house: House) -> Iterator[Connection]:
     """A connection past everything that is tested; what it did is rolled back."""
     level = "AUTOCOMMIT" if house.backend == "sqlite" else "READ COMMITTED"
-    engine = create_engine(house.url, poolclass=NullPool, isolation_level=level)
+    engine = create_engine(house.cellar.url, poolclass=NullPool, isolation_level=level)
     connection = engine.connect()
     try:
         yield connection
@@ -183,32 +193,36 @@ def _outside(house: House) -> Iterator[Connection]:
             connection.close()
 
 
-def _cut(proxy: Callable[[House], Proxy | None]) -> Fault:
+Wires = Callable[[House, random.Random], list[Proxy]]
+
+
+def _cut(wires: Wires) -> Fault:
     def fault(house: House, draw: random.Random) -> Iterator[None]:
-        if (wire := proxy(house)) is not None:
+        for wire in wires(house, draw):
             wire.cut()
         yield
 
     return fault
 
 
-def _wire(proxy: Callable[[House], Proxy | None], trouble: Trouble) -> Fault:
+def _wire(wires: Wires, trouble: Trouble) -> Fault:
     def fault(house: House, draw: random.Random) -> Iterator[None]:
-        wire = proxy(house)
-        assert wire is not None
-        wire.trouble(trouble)
+        struck = wires(house, draw)
+        for wire in struck:
+            wire.trouble(trouble)
         yield
-        wire.heal()
+        for wire in struck:
+            wire.heal()
 
     return fault
 
 
-def _street(house: House) -> Proxy | None:
-    return house.street
+def _street(house: House, draw: random.Random) -> list[Proxy]:
+    return [draw.choice(house.streets)]
 
 
-def _cellar(house: House) -> Proxy | None:
-    return house.cellar
+def _below(house: House, _draw: random.Random) -> list[Proxy]:
+    return house.cellar.wires
 
 
 ANYWHERE: dict[str, Fault] = {
@@ -224,26 +238,29 @@ ANYWHERE: dict[str, Fault] = {
     "clients cut off": _cut(_street),
     **{f"clients {trouble}": _wire(_street, trouble) for trouble in Trouble},
 }
-ON_SERVERS: dict[str, Fault] = {
+BELOW: dict[str, Fault] = {
     "maintainer killed": maintainer_killed,
     "maintainer stopped": maintainer_stopped,
+    "database cut off": _cut(_below),
+    **{f"database {trouble}": _wire(_below, trouble) for trouble in Trouble},
+}
+ON_SERVERS: dict[str, Fault] = {
     "database killed": database_killed,
     "database restarted": database_restarted,
     "database read-only": database_read_only,
     "connections used up": connections_used_up,
-    "database cut off": _cut(_cellar),
-    **{f"database {trouble}": _wire(_cellar, trouble) for trouble in Trouble},
 }
-
-
-def faults(backend: str) -> dict[str, Fault]:
-    """Those that a backend can have."""
-    return ANYWHERE if backend == "sqlite" else ANYWHERE | ON_SERVERS
+OF_BACKENDS: dict[str, dict[str, Fault]] = {
+    "sqlite": ANYWHERE,
+    "mariadb": ANYWHERE | BELOW | ON_SERVERS,
+    "mysql": ANYWHERE | BELOW | ON_SERVERS,
+    "cluster": ANYWHERE | BELOW | IN_A_GROUP,
+}
 
 
 def inflict(house: House, name: str, draw: random.Random) -> None:
     """Begin a fault, hold it for a moment, make it good."""
-    steps = iter(faults(house.backend)[name](house, draw))
+    steps = iter(OF_BACKENDS[house.backend][name](house, draw))
     next(steps)
     time.sleep(draw.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
     for _ in steps:

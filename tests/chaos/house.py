@@ -1,16 +1,16 @@
-"""What a run stands on: a database, web workers, a maintainer and clients, with wires between.
+"""What a run stands on: a database, web nodes, a maintainer and clients, with wires between.
 
-    clients ── street ──▶ restante serve ── cellar ──▶ database
-                          restante maintain ─────┘
+    clients ── street ──▶ restante serve ── wire ──▶ database
+                          restante maintain ───┘
 
-Street and cellar are proxies. Only processes that were started here are signalled.
+Streets and wires are proxies: one a node, one a server. Only processes that were started here are signalled.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,12 +21,14 @@ from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
 from tests.acceptance.roster import Member, Roster, enrol_in
 from tests.chaos.books import Books, read_books
+from tests.chaos.cellar import Cellar, cellar
 from tests.chaos.history import Call, calls, read_lines
 from tests.chaos.producer import PROJECT
 from tests.chaos.proxy import Proxy
+from tests.support.ports import free_port
 from tests.support.processes import Process
-from tests.support.servers import Server, start
-from tests.support.serving import RESTANTE, ROOT, RestanteCommand, Served, environment
+from tests.support.servers import Server
+from tests.support.serving import RESTANTE, ROOT, RestanteCommand, Served, environment, scratch
 
 DATABASE = "restante"
 RETENTION_SECONDS = 5
@@ -55,11 +57,9 @@ class House:
     folder: Path
     seed: int
     crew: Crew
-    url: str
-    served: Served
-    street: Proxy
-    server: Server | None
-    cellar: Proxy | None
+    cellar: Cellar
+    nodes: list[Served]
+    streets: list[Proxy]
     env: Mapping[str, str]
     roster: Roster
     maintainer: Process = field(init=False)
@@ -93,7 +93,7 @@ class House:
             "name": name,
             "start": self.starts,
             "seed": f"{self.seed} {self.starts} {name}",
-            "port": self.street.port,
+            "port": self.streets[self.starts % len(self.streets)].port,
             "client_id": member.client_id,
             "client_secret": member.client_secret,
             "agents": [agent.client_id for agent in agents],
@@ -117,7 +117,7 @@ class House:
 
     def number(self, statement: str) -> int:
         """The one number that a statement gives, asked past everything that is tested."""
-        engine = create_engine(self.url, poolclass=NullPool)
+        engine = create_engine(self.cellar.url, poolclass=NullPool)
         with engine.connect() as connection:
             return int(connection.execute(text(statement)).scalar_one())
 
@@ -127,14 +127,9 @@ class House:
             line for file in sorted(self.folder.glob("*-*.jsonl")) for line in read_lines(file)
         )
 
-    def books(self) -> Books:
-        """What the database has."""
-        engine = make_engine(self.url)
-        try:
-            with engine.connect() as connection:
-                return read_books(connection)
-        finally:
-            engine.dispose()
+    def books(self) -> list[Books]:
+        """What the database has; of a group, what each member has."""
+        return [_books(url) for url in self.cellar.urls]
 
     def end(self) -> None:
         """End everything that writes; the database stays."""
@@ -143,7 +138,17 @@ class House:
             hand.kill()
         if self.backend != "sqlite":
             self.maintainer.kill()
-        self.served.kill()
+        for node in self.nodes:
+            node.kill()
+
+
+def _books(url: str) -> Books:
+    engine = make_engine(url)
+    try:
+        with engine.connect() as connection:
+            return read_books(connection)
+    finally:
+        engine.dispose()
 
 
 @contextmanager
@@ -156,48 +161,53 @@ def house(
     broken: str | None = None,
     server: Server | None = None,
     database: str = DATABASE,
+    options: Sequence[str] = (),
 ) -> Iterator[House]:
     """Start all of it; end all that was started. Raises Unavailable where the database cannot be had.
 
-    `server`: one that runs already and stays; faults must not end it.
+    `server`: one that runs already and stays; faults must not end it. `options`: of servers started here.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"RESTANTE_INSTANCE": str(folder / "instance"), **SETTINGS}
+    settings = dict(SETTINGS)
     if broken:
         settings |= {"CHAOS_BROKEN": broken, "PYTHONPATH": str(BROKEN)}
     with ExitStack() as stack:
-        cellar = None
-        url = shown = f"sqlite:///{folder / 'restante.db'}"
-        if backend != "sqlite":
-            if server is None:
-                server = start(backend, folder / backend)
-                stack.callback(server.kill)
-            url = server.create_database(database)
-            cellar = Proxy(server.port)
-            stack.callback(cellar.close)
-            shown = _user(server, cellar, database)
-        RestanteCommand(url, settings=settings).upgrade()
-        engine = make_engine(url)
+        below = stack.enter_context(
+            cellar(backend, folder, database=database, server=server, options=options)
+        )
+        RestanteCommand(below.shown, settings=_settings(settings, folder, 0)).upgrade()
+        engine = make_engine(below.shown)
         roster = enrol_in(Database(engine), PROJECT, crew.agents)
         engine.dispose()
-        workers = 1 if server is None else 2
-        served = Served(shown, log=folder / "serve.log", workers=workers, settings=settings)
-        stack.callback(served.kill)
-        served.wait_until_ready()
-        street = Proxy(served.port)
-        stack.callback(street.close)
-        env = environment(shown, served.settings)
-        one = House(backend, folder, seed, crew, url, served, street, server, cellar, env, roster)
-        if server is not None:
+        nodes, streets = [], []
+        ports = [free_port() for _ in range(2 if backend == "cluster" else 1)]
+        settings["RESTANTE_PUBLIC_URL"] = f"http://127.0.0.1:{ports[0]}"
+        for number, port in enumerate(ports):
+            node = Served(
+                below.shown,
+                log=folder / f"serve-{number}.log",
+                workers=1 if backend == "sqlite" or len(ports) > 1 else 2,
+                port=port,
+                settings=_settings(settings, folder, number),
+            )
+            stack.callback(node.kill)
+            nodes.append(node)
+            streets.append(Proxy(port))
+            stack.callback(streets[-1].close)
+        for node in nodes:
+            node.wait_until_ready()
+        env = environment(below.shown, nodes[0].settings)
+        one = House(backend, folder, seed, crew, below, nodes, streets, env, roster)
+        if backend != "sqlite":
             one.start_maintainer()
         stack.callback(one.end)
         one.begin()
         yield one
 
 
-def _user(server: Server, cellar: Proxy, database: str) -> str:
-    """A user whom `read_only` binds, as it does not bind root → its URL over the cellar."""
-    for host in ("localhost", "%"):
-        server.execute(f"CREATE USER IF NOT EXISTS 'mail'@'{host}'")
-        server.execute(f"GRANT ALL ON `{database}`.* TO 'mail'@'{host}'")
-    return f"mysql+pymysql://mail@127.0.0.1:{cellar.port}/{database}"
+def _settings(settings: Mapping[str, str], folder: Path, number: int) -> dict[str, str]:
+    """Those of one node. Each has folders of its own, as it would have on a host of its own."""
+    meeting = scratch() / str(number)
+    meeting.mkdir(exist_ok=True)
+    instance = folder / f"instance-{number}"
+    return {**settings, "RESTANTE_INSTANCE": str(instance), "XDG_RUNTIME_DIR": str(meeting)}

@@ -10,17 +10,19 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from tests.acceptance.seeds import new_seed, say
 from tests.chaos.checker import Violation, violations
-from tests.chaos.faults import faults, inflict
+from tests.chaos.faults import OF_BACKENDS, inflict
 from tests.chaos.history import Call
 from tests.chaos.house import Crew, House, house
+from tests.chaos.service import seconds_without, told
 from tests.support.unavailable import Unavailable
 from tests.support.waiting import wait_until
 
@@ -33,12 +35,21 @@ UNSETTLED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault, from when to when (nanoseconds, as in the history)."""
+
+    name: str
+    began_at: int
+    ended_at: int
+
+
 @dataclass
 class Report:
     """What was done and what was found."""
 
     calls: list[Call]
-    faults: Counter[str]
+    faults: list[Struck]
     events: int
     found: list[Violation] = field(default_factory=list)
 
@@ -48,11 +59,20 @@ class Report:
         verbs = Counter(call.verb for call in self.calls)
         return [
             f"calls {len(self.calls)} ({_told(outcomes)}): {_told(verbs)}",
-            f"faults {self.faults.total()}: {_told(self.faults)}",
+            f"faults {len(self.faults)}: {_told(Counter(one.name for one in self.faults))}",
+            *self._outages(),
             f"events {self.events}",
             f"violations {len(self.found)}: {_told(Counter(v.rule for v in self.found))}",
             *(f"  {v.rule}: {v.detail}" for v in self.found[:SHOWN]),
         ]
+
+    def _outages(self) -> Iterator[str]:
+        """Of each kind of fault, how long nobody was served."""
+        seconds: dict[str, list[float]] = defaultdict(list)
+        for one in self.faults:
+            seconds[one.name].append(seconds_without(self.calls, one.began_at, one.ended_at))
+        for name, found in sorted(seconds.items()):
+            yield f"  seconds without service, {name}: {told(found)}"
 
 
 def _told(numbers: Counter[str]) -> str:
@@ -62,28 +82,42 @@ def _told(numbers: Counter[str]) -> str:
 def torment(one: House, names: Iterable[str]) -> Report:
     """These faults one after the other; then quiet, and the books."""
     draw = random.Random(one.seed)
-    done: Counter[str] = Counter()
+    done = []
     for name in names:
         time.sleep(draw.uniform(0, LONGEST_PAUSE_SECONDS))
+        began_at = time.monotonic_ns()
         inflict(one, name, draw)
-        done[name] += 1
+        done.append(Struck(name, began_at, time.monotonic_ns()))
         _all_at_work(one)
     unsettled = _quieten(one)
-    calls, books = one.calls(), one.books()
+    calls, (books, *others) = one.calls(), one.books()
     found = [*violations(calls, books), *unsettled]
+    if any(set(other.rows) != set(books.rows) or other.heads != books.heads for other in others):
+        found.append(Violation("members_agree", "the members of the group have different events"))
     return Report(calls, done, len(books.rows), found)
 
 
 def for_seconds(names: Sequence[str], seconds: float, seed: int) -> Iterator[str]:
     """Names for so long, in bags: each kind once before any comes again."""
-    draw = random.Random(f"{seed} bags")
     end = time.monotonic() + seconds
+    for name in _bags(names, seed):
+        if time.monotonic() >= end:
+            return
+        say(f"{end - time.monotonic():5.0f} s left: {name}")
+        yield name
+
+
+def for_times(names: Sequence[str], times: int, seed: int) -> Iterator[str]:
+    """So many names, in bags."""
+    for number, name in enumerate(islice(_bags(names, seed), times), start=1):
+        say(f"{number} of {times}: {name}")
+        yield name
+
+
+def _bags(names: Sequence[str], seed: int) -> Iterator[str]:
+    draw = random.Random(f"{seed} bags")
     while True:
-        for name in draw.sample(names, len(names)):
-            if time.monotonic() >= end:
-                return
-            say(f"{end - time.monotonic():5.0f} s left: {name}")
-            yield name
+        yield from draw.sample(names, len(names))
 
 
 def _all_at_work(one: House) -> None:
@@ -117,21 +151,41 @@ def _quieten(one: House) -> list[Violation]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.run", description=__doc__)
-    parser.add_argument("backend", choices=["mariadb", "mysql", "sqlite"])
+    parser.add_argument("backend", choices=sorted(OF_BACKENDS))
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--broken", help="a build to be caught: a name of broken/sitecustomize.py")
     parser.add_argument("--fault", action="append", default=[], help="only this one, repeatable")
+    parser.add_argument("--times", type=int, help="so many faults, however long that takes")
+    parser.add_argument(
+        "--server-option",
+        action="append",
+        default=[],
+        help="of the database, --option=--name=value",
+    )
     parser.add_argument("--keep", type=Path, help="a folder for logs and history, kept")
     args = parser.parse_args()
     seed = new_seed() if args.seed is None else args.seed
-    say(f"chaos on {args.backend}, seed {seed}, {args.seconds:.0f} s")
+    length = f"{args.times} faults" if args.times else f"{args.seconds:.0f} s"
+    say(f"chaos on {args.backend}, seed {seed}, {length}")
     try:
         with tempfile.TemporaryDirectory(prefix="restante-chaos-") as temporary:
             folder = args.keep or Path(temporary)
-            with house(args.backend, folder, seed=seed, crew=Crew(), broken=args.broken) as one:
-                names = args.fault or list(faults(args.backend))
-                report = torment(one, for_seconds(names, args.seconds, seed))
+            with house(
+                args.backend,
+                folder,
+                seed=seed,
+                crew=Crew(),
+                broken=args.broken,
+                options=args.server_option,
+            ) as one:
+                names = args.fault or list(OF_BACKENDS[args.backend])
+                report = torment(
+                    one,
+                    for_times(names, args.times, seed)
+                    if args.times
+                    else for_seconds(names, args.seconds, seed),
+                )
     except Unavailable as error:
         sys.exit(f"chaos cannot be run here: {error}")
     for line in report.lines():

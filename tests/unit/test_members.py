@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self, cast
 
@@ -10,9 +11,13 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+import extensions
+from app import create_app
+from config import load_settings
 from restante.errors import OutcomeUnknown
-from restante.storage.members import GRANT, Members, leave_if_led_elsewhere
+from restante.storage.members import GRANT, PATIENCE_SECONDS, Members, leave_if_led_elsewhere
 from restante.storage.transaction import commit
+from tests.support.serving import SECRET_KEY
 
 HOSTS = [("a", 1), ("b", 2), ("c", 3)]
 LEADS = ("ONLINE", "PRIMARY", 0, 1)
@@ -27,6 +32,7 @@ class Connection:
     def __init__(self, row: Any) -> None:
         self.row = row
         self.is_closed = False
+        self._read_timeout = 0
 
     def cursor(self) -> Self:
         return self
@@ -55,9 +61,9 @@ class Servers:
         self.asked: list[str] = []
         self.made: list[Connection] = []
 
-    def connect(self, *, host: str, port: int, user: str) -> Connection:
+    def connect(self, *, host: str, port: int, user: str, read_timeout: int) -> Connection:
         assert (host, port) in HOSTS
-        assert user == "mail"
+        assert (user, read_timeout) == ("mail", PATIENCE_SECONDS)
         self.asked.append(host)
         if self.rows[host] is REFUSES:
             raise REFUSES
@@ -65,9 +71,9 @@ class Servers:
         return self.made[-1]
 
     def through(self, members: Members) -> Connection:
-        found: Connection = members.connect(
-            self, None, (), {"host": "x", "port": 0, "user": "mail"}
-        )
+        told = {"host": "x", "port": 0, "user": "mail", "read_timeout": 30}
+        found: Connection = members.connect(self, None, (), told)
+        assert found._read_timeout == 30
         return found
 
 
@@ -175,3 +181,12 @@ def test_what_became_of_a_commit_is_unknown_only_where_it_is(
 
     with pytest.raises(raised):
         commit(cast("Session", Failing()))
+
+
+def test_an_application_is_made_on_several_hosts(tmp_path: Path) -> None:
+    settings = load_settings(
+        instance=tmp_path, database_url="mysql://u@a:1,b:2/mail", secret_key=SECRET_KEY
+    )
+    made = create_app(settings)
+    with made.app_context():
+        assert extensions.db.engine.url.host == "a"
