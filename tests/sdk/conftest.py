@@ -13,6 +13,7 @@ from restante_agent import Client
 from tests.sdk.fake_answers import AGENT, SECRET, Reply, problem
 from tests.sdk.fake_inbox import FakeInbox
 from tests.sdk.fake_server import FakeServer, served, transport_for
+from tests.sdk.real_server import Server
 
 BASE = "http://localhost:8000"
 
@@ -100,3 +101,11 @@ def refusal(request: pytest.FixtureRequest) -> Refusal:
 
 def nobody(*_: object) -> None:
     return None
+
+
+@pytest.fixture(scope="session")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all modules that need no settings of their own."""
+    made = Server(tmp_path_factory.mktemp("served"))
+    yield made
+    made.served.stop()
