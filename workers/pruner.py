@@ -28,7 +28,7 @@ from restante.storage.tables.logins import (
     revoked_token,
     used_assertion,
 )
-from restante.storage.tables.operation import sample, tenant_history
+from restante.storage.tables.operation import inbox_history, sample, tenant_history
 from restante.storage.tables.operators import oidc_transaction, operator_session, sign_in_link
 from restante.storage.tables.rooms import room_post
 from restante.storage.tables.signals import subscribe_ticket
@@ -59,6 +59,7 @@ KEPT = (
     (refresh_token.c.expires_at, timedelta(days=1)),
     (sample.c.sampled_at, timedelta(days=3)),
     (tenant_history.c.keep_until, timedelta(0)),
+    (inbox_history.c.keep_until, timedelta(0)),
     (triage_job.c.finished_at, timedelta(days=30)),
     (callback_secret.c.signs_until, timedelta(0)),
     (callback_challenge.c.sent_at, timedelta(days=1)),

@@ -9,8 +9,9 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from restante.inbox.timers import oldest_due
-from restante.sampling.depths import Depth, depths
+from restante.sampling.depths import INBOXES, Depth, depths
 from restante.sampling.history import Standing, write_standings
+from restante.sampling.inbox_history import write_depths
 from restante.sampling.samples import ALL, SLOT_SECONDS, Figures, Measure, take_slot, write_samples
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -39,7 +40,11 @@ class Sampler(Service):
         figures = _figures(inboxes, now, oldest_timer)
         standings = _standings(inboxes, now)
         self._database.run(lambda session: write_samples(session, slot, figures))
-        self._database.run(lambda session: write_standings(session, standings))
+        for start in range(0, len(inboxes), INBOXES):
+            some = inboxes[start : start + INBOXES]
+            self._database.run(lambda session: write_depths(session, slot, some))  # noqa: B023 - runs now
+        # last: that tenants stand in a slot says that what lies in their inboxes is written
+        self._database.run(lambda session: write_standings(session, standings, slot))
         return {"samples": len(figures), "tenants": len(standings)}
 
     def _depths(self) -> list[Depth]:

@@ -1,4 +1,4 @@
-"""Inboxes: all of a tenant's by name, and one agent's with what is in it, what it holds and may do."""
+"""Inboxes: all of a tenant's as a table, and one agent's with what is in it, what it holds and may do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from flask import Blueprint, Response, request
 
 from blueprints.console.agent import granted
 from blueprints.console.agent_shell import agent_page
+from blueprints.console.inbox_order import HEADS, WORDS, narrowed_by, trail
 from blueprints.console.pages import see
 from blueprints.console.scope_cells import cell_of
 from blueprints.console.sessions import with_session
@@ -18,9 +19,11 @@ from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
-from restante.inbox.inbox_list import MOST, list_events, list_inboxes, read_inbox
+from restante.inbox.inbox_list import MOST, list_events, read_inbox
+from restante.inbox.inbox_table import list_inboxes
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
+from restante.sampling.inbox_history import SLOT, trails
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_inboxes", __name__)
@@ -40,28 +43,32 @@ STATES = (
 @blueprint.get("/inboxes")
 @with_session(Right.EVENTS_READ)
 def listed(session: Session, who: SignedIn) -> Response:
-    """A page of them."""
-    asked = request.args
-    begins, status = asked.get("name", "").strip()[:190], asked.get("state", type=MachineStatus)
-    found, token = list_inboxes(
+    """A page of them, narrowed and ordered as the address says."""
+    admin, asked = administrator(who), narrowed_by(request.args)
+    page = list_inboxes(
         session,
-        administrator(who),
+        admin,
         limit=INBOXES,
-        token=asked.get("page"),
-        status=status,
-        begins=begins,
+        token=request.args.get("page"),
+        which=asked.which,
+        begins=asked.begins,
+        by=asked.by,
+        backwards=asked.backwards,
     )
+    ids = [line.agent.id for line in page.lines]
     return shell(
         "inboxes.html",
         session,
         who,
         here="inboxes",
-        lines=found,
-        page_token=token,
-        first="page" not in asked,
-        begins=begins,
-        wanted=status,
-        statuses=list(MachineStatus),
+        lines=page.lines,
+        page_token=page.next_page_token,
+        sampled_until=None if page.slot_at is None else page.slot_at + SLOT,
+        first="page" not in request.args,
+        asked=asked,
+        heads=HEADS,
+        whiches=WORDS,
+        trails={id_: trail(some) for id_, some in trails(session, admin.tenant_id, ids).items()},
         most=MOST,
         polls=POLLS,
     )

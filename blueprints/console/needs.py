@@ -18,7 +18,12 @@ class Need(NamedTuple):
 
 
 def needs(
-    found: Attention, *, growing: Mapping[str, int], unroutable: int, to_approve: int
+    found: Attention,
+    *,
+    growing: Mapping[str, int],
+    unroutable: int,
+    suspended: int,
+    to_approve: int,
 ) -> tuple[list[Need], int]:
     """The lines, and how many more there would be."""
     risen = [line for line in found.inboxes if line.agent.public_id in growing]
@@ -26,10 +31,13 @@ def needs(
     lines = [Need("cause", cause) for cause in found.causes]
     others = {
         "causes": found.more_causes,
+        "filling": found.filling,
         "growing": risen,
+        "untaken": found.untaken,
         "unroutable": unroutable,
         "unread": found.unread,
         "away": found.away,
+        "suspended": suspended,
         "to_approve": to_approve,
         "paused": found.paused,
         "disabled": found.disabled,

@@ -16,6 +16,7 @@ from restante.coordination.assignment_list import count_unroutable
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.attention import INBOXES, attention
+from restante.inbox.filling import COUNTED as FILLING
 from restante.inbox.fire import fire
 from restante.inbox.growth import growing
 from restante.inbox.inbox_list import MOST
@@ -24,8 +25,9 @@ from restante.inbox.reachability import POLLS
 from restante.inbox.triage.listing import COUNTED
 from restante.sampling.series import RANGES, last_hour, percentile_ms, series
 from restante.storage.transaction import Session
-from restante.webhooks.reviewing import COUNTED as TO_APPROVE
-from restante.webhooks.reviewing import count_waiting
+from restante.webhooks.reviewing import COUNTED as CALLBACKS
+from restante.webhooks.reviewing import count_callbacks
+from restante.webhooks.states import Status as CallbackStatus
 
 blueprint = Blueprint("console_overview", __name__)
 USUAL = "24h"
@@ -48,7 +50,8 @@ def overview(session: Session, who: SignedIn) -> Response:
         found,
         growing=risen,
         unroutable=count_unroutable(session, admin),
-        to_approve=count_waiting(session, admin),
+        suspended=count_callbacks(session, admin, CallbackStatus.SUSPENDED),
+        to_approve=count_callbacks(session, admin),
     )
     burning = fire(session, admin)
     points = series(session, admin, RANGES[chosen])
@@ -63,7 +66,7 @@ def overview(session: Session, who: SignedIn) -> Response:
         needs=lines,
         left_out=left_out,
         growing=risen,
-        most_of={"unroutable": UNROUTABLE, "to_approve": TO_APPROVE},
+        most_of={"unroutable": UNROUTABLE, "callbacks": CALLBACKS, "filling": FILLING},
         pending=found.total(Status.PENDING),
         claimed=found.total(Status.CLAIMED),
         scheduled=found.total(Status.SCHEDULED),

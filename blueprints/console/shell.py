@@ -20,7 +20,7 @@ from restante.inbox.triage.listing import COUNTED, count_quarantined
 from restante.storage.clock import database_now
 from restante.storage.transaction import Session
 from restante.webhooks.reviewing import COUNTED as TO_APPROVE
-from restante.webhooks.reviewing import count_waiting
+from restante.webhooks.reviewing import count_callbacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _to_act_on(session: Session, who: SignedIn) -> dict[str, Any]:
     return {
         "numbers": {
             "quarantine": Number(held, COUNTED, "events"),
-            "callbacks": Number(count_waiting(session, admin), TO_APPROVE, "to approve"),
+            "callbacks": Number(count_callbacks(session, admin), TO_APPROVE, "to approve"),
             "assignments": Number(count_unroutable(session, admin), UNROUTABLE, "that nobody has"),
         },
         "waiting": min(held, COUNTED),

@@ -81,7 +81,7 @@ def list_machines(
     who.require(Right.AGENTS_READ)
     of = ("machines", who.tenant_id.hex(), kind.value, status or "", name or "", begins or "")
     after = page_token.take(session, of, token)
-    query = _machines().where(
+    query = machines().where(
         principal.c.tenant_id == who.tenant_id,
         principal.c.kind == kind.value,
         principal.c.status != MachineStatus.REMOVED.value
@@ -96,7 +96,7 @@ def list_machines(
         query = query.where(principal.c.name > after)
     rows = session.connection().execute(query.order_by(principal.c.name).limit(limit + 1)).all()
     # utf8mb4_bin compares without spaces at the end
-    found = [_machine(row) for row in rows if name is None or row.name == name]
+    found = [machine_of(row) for row in rows if name is None or row.name == name]
     return MachinePage(*page_token.cut(session, of, found, limit, lambda one: one.name))
 
 
@@ -116,10 +116,10 @@ def find_machine(
     connection = session.connection()
     if locked:
         connection.execute(select(principal.c.principal_id).where(*own).with_for_update())
-    row = connection.execute(_machines().where(*own)).one_or_none()
+    row = connection.execute(machines().where(*own)).one_or_none()
     if raw is None or row is None:
         raise NotFound
-    return _machine(row)
+    return machine_of(row)
 
 
 def find_lasting(
@@ -145,7 +145,8 @@ def read_machine(
     return find_machine(session, who.tenant_id, kind, public_id)
 
 
-def _machines() -> Select[Any]:
+def machines() -> Select[Any]:
+    """What `machine_of` needs, of all there are: for a list with more to say of each."""
     return select(
         principal.c.principal_id,
         principal.c.kind,
@@ -162,7 +163,8 @@ def _machines() -> Select[Any]:
     )
 
 
-def _machine(row: Any) -> Machine:
+def machine_of(row: Any) -> Machine:
+    """A row of `machines`."""
     return Machine(
         id=row.principal_id,
         kind=PrincipalKind(row.kind),

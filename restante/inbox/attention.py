@@ -1,6 +1,7 @@
 """What a tenant's operators should look at first: causes of quarantine, and inboxes that wait for somebody.
 
-The inboxes looked at are those that may hold the most: by the bound that publishing keeps, not by events.
+The inboxes looked at are those that hold the most by the last sample, then those that may by the bound
+that publishing keeps: events are not counted to find them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
@@ -17,14 +18,18 @@ from restante.identity.machine_list import MachineStatus, find_machine
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
 from restante.inbox.escalation_list import Escalation, list_unread
+from restante.inbox.filling import Filling, list_filling
 from restante.inbox.inbox_list import InboxLine, line_of
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
 from restante.inbox.triage.listing import Group, list_groups
 from restante.inbox.triage.selection import Filter
+from restante.inbox.untaken import Untaken, list_untaken
+from restante.sampling.inbox_history import latest_slot
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.inboxes import inbox
+from restante.storage.tables.operation import inbox_history
 
 INBOXES = 20
 CAUSES = 3
@@ -36,7 +41,8 @@ class Attention:
     """`inboxes`: the deepest, with something that is not done; `all_seen`: there are no others.
 
     `away`: those of them with pending mail whose agent has not been there lately; `paused`, `disabled`:
-    with mail. `unread`: of the newest events that the operators were told of, those that still wait.
+    with mail. `filling`: of all inboxes. `untaken`: leases that ended, of those looked at. `unread`: of the
+    newest events that the operators were told of, those that still wait.
     """
 
     causes: Sequence[Group]
@@ -46,6 +52,8 @@ class Attention:
     away: Sequence[InboxLine]
     paused: Sequence[InboxLine]
     disabled: Sequence[InboxLine]
+    filling: Sequence[Filling]
+    untaken: Sequence[Untaken]
     unread: Sequence[Escalation]
 
     def total(self, status: Status) -> int:
@@ -59,14 +67,19 @@ class Attention:
 
 
 def attention(session: Session, administrator: Administrator) -> Attention:
-    """Now. Costs two statements an inbox looked at, and none over events but by the claim's index."""
+    """Now. Costs three statements an inbox looked at, and none over events but by the claim's index."""
     administrator.require(Right.EVENTS_READ)
     groups = list_groups(session, administrator, Filter())
     now = database_now(session)
+    slot_at = latest_slot(session, administrator.tenant_id)
+    lay = (inbox_history.c.recipient_id == inbox.c.recipient_id) & (
+        inbox_history.c.slot_at == slot_at
+    )
     asked = (
         select(inbox.c.recipient_id)
+        .outerjoin(inbox_history, lay)
         .where(inbox.c.tenant_id == administrator.tenant_id, inbox.c.unsettled_bound > 0)
-        .order_by(inbox.c.unsettled_bound.desc())
+        .order_by(func.coalesce(inbox_history.c.pending, 0).desc(), inbox.c.unsettled_bound.desc())
         .limit(INBOXES + 1)
     )
     ids = list(session.connection().execute(asked).scalars())
@@ -87,6 +100,8 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         inboxes=lines,
         all_seen=len(ids) <= INBOXES,
         away=[one for one in active if not one.agent.paused and _is_away(one, now)],
+        filling=list_filling(session, administrator),
+        untaken=list_untaken(session, administrator, lines),
         paused=[one for one in active if one.agent.paused],
         unread=[one for one in told if one.status is Status.PENDING],
         disabled=[one for one in waiting if one.agent.status is not MachineStatus.ACTIVE],

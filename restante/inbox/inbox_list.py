@@ -1,4 +1,4 @@
-"""The inboxes of a tenant as its operators see them: a page by name, one of them. Counts stop at 10,000."""
+"""An inbox as the operators of its tenant see it: how much is in it, and what. Counts stop at 10,000."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlalchemy import Select, and_, bindparam, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
-from restante.identity.machine_list import Machine, MachineStatus, list_machines, read_machine
+from restante.identity.machine_list import Machine, read_machine
 from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
@@ -64,30 +64,6 @@ class InboxRow:
     claimed_at: datetime | None
     claim_expires_at: datetime | None
     available_at: datetime
-
-
-def list_inboxes(
-    session: Session,
-    administrator: Administrator,
-    *,
-    limit: int,
-    token: str | None = None,
-    status: MachineStatus | None = None,
-    begins: str | None = None,
-) -> tuple[list[InboxLine], str | None]:
-    """By name, those whose name begins like that → (inboxes, next page token). Raises PageTokenInvalid."""
-    administrator.require(Right.EVENTS_READ)
-    page = list_machines(
-        session,
-        administrator,
-        PrincipalKind.AGENT,
-        limit=limit,
-        token=token,
-        status=status,
-        begins=begins,
-    )
-    now = database_now(session)
-    return [line_of(session, agent, now) for agent in page.machines], page.next_page_token
 
 
 def read_inbox(session: Session, administrator: Administrator, public_id: str) -> InboxLine:

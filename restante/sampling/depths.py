@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, case, func, literal, select, true, union_all
 from sqlalchemy.orm import Session
 
 from restante.inbox.lifecycle import PENDING_GATES, Gate
-from restante.storage.tables.events import agent_inbox
+from restante.storage.tables.events import agent_inbox, scheduled_event
 from restante.storage.tables.identity import project
 from restante.storage.tables.inboxes import inbox
 
@@ -24,6 +24,7 @@ class Depth:
     tenant_id: bytes
     head: int
     pending: int
+    scheduled: int
     claimed: int
     quarantined: int
     oldest_at: datetime | None
@@ -40,6 +41,9 @@ def depths(session: Session, after: bytes) -> tuple[list[Depth], bytes | None]:
         return [], None
     ids = [row.recipient_id for row in inboxes]
     full = {row.recipient_id: row for row in connection.execute(_LYING, {"recipients": ids})}
+    later = {
+        row.recipient_id: row.number for row in connection.execute(_LATER, {"recipients": ids})
+    }
     found = []
     for row in inboxes:
         lies = full.get(row.recipient_id)
@@ -49,6 +53,7 @@ def depths(session: Session, after: bytes) -> tuple[list[Depth], bytes | None]:
                 tenant_id=row.tenant_id,
                 head=row.head,
                 pending=0 if lies is None else int(lies.pending),
+                scheduled=later.get(row.recipient_id, 0),
                 claimed=0 if lies is None else int(lies.claimed),
                 quarantined=0 if lies is None else int(lies.quarantined),
                 oldest_at=None if lies is None else lies.available_at,
@@ -105,4 +110,13 @@ _LYING = select(_COUNTED, agent_inbox.c.available_at).outerjoin(
     agent_inbox,
     (agent_inbox.c.recipient_id == _COUNTED.c.recipient_id)
     & (agent_inbox.c.sequence_number == _COUNTED.c.lowest),
+)
+_LATER = (
+    select(scheduled_event.c.recipient_id, func.count().label("number"))
+    .with_hint(scheduled_event, "FORCE INDEX (scheduled_of_inbox)", "mysql")
+    .where(
+        scheduled_event.c.recipient_id.in_(bindparam("recipients", expanding=True)),
+        scheduled_event.c.due_at.is_not(None),
+    )
+    .group_by(scheduled_event.c.recipient_id)
 )

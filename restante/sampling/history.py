@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Table, bindparam, select
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.orm import Session
 
@@ -68,8 +68,10 @@ def add_counts(session: Session, counts: Mapping[bytes, Counts]) -> None:
     _write(session, rows, added=names)
 
 
-def write_standings(session: Session, standings: Mapping[bytes, Standing]) -> None:
-    """Say how tenants stand, in the present slots."""
+def write_standings(
+    session: Session, standings: Mapping[bytes, Standing], at: datetime | None = None
+) -> None:
+    """Say how tenants stand, in the present slots, or those of the instant of a sample."""
     rows = [
         {
             "tenant_id": tenant_id,
@@ -82,7 +84,7 @@ def write_standings(session: Session, standings: Mapping[bytes, Standing]) -> No
         for tenant_id, one in sorted(standings.items())
     ]
     names = ["pending", "oldest_pending_seconds", "claimed", "quarantined", "arrived"]
-    _write(session, rows, said=names)
+    _write(session, rows, said=names, at=at)
 
 
 def read_history(
@@ -131,31 +133,38 @@ def _write(
     *,
     added: Sequence[str] = (),
     said: Sequence[str] = (),
+    at: datetime | None = None,
 ) -> None:
-    now = database_now(session)
-    dialect = session.connection().dialect.name
+    now = at or database_now(session)
     for span_seconds, kept in KEPT.items():
         slot = slot_of(now, span_seconds)
         of_slot = {"span_seconds": span_seconds, "slot_at": slot, "keep_until": slot + kept}
         for start in range(0, len(rows), ROWS):
             values = [row | of_slot for row in rows[start : start + ROWS]]
-            session.connection().execute(_upsert(dialect, values, added, said))
+            upsert(session, tenant_history, values, added=added, said=said)
 
 
-def _upsert(
-    dialect: str, rows: list[dict[str, Any]], added: Sequence[str], said: Sequence[str]
-) -> Any:
-    kept = tenant_history.c
-    if dialect == "sqlite":
-        statement = sqlite.insert(tenant_history).values(rows)
+def upsert(
+    session: Session,
+    table: Table,
+    rows: list[dict[str, Any]],
+    *,
+    added: Sequence[str] = (),
+    said: Sequence[str] = (),
+) -> None:
+    """Write rows by their primary key: where it is there, add to some columns and set others."""
+    connection, kept = session.connection(), table.c
+    if connection.dialect.name == "sqlite":
+        statement = sqlite.insert(table).values(rows)
         new: Any = statement.excluded
         changes = {name: kept[name] + new[name] for name in added} | {n: new[n] for n in said}
-        keys = ["tenant_id", "span_seconds", "slot_at"]
-        return statement.on_conflict_do_update(index_elements=keys, set_=changes)
-    insert = mysql.insert(tenant_history).values(rows)
+        keys = [column.name for column in table.primary_key]
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changes))
+        return
+    insert = mysql.insert(table).values(rows)
     new = insert.inserted
     changes = {name: kept[name] + new[name] for name in added} | {n: new[n] for n in said}
-    return insert.on_duplicate_key_update(changes)
+    connection.execute(insert.on_duplicate_key_update(changes))
 
 
 _TENANTS = select(inbox.c.recipient_id, inbox.c.tenant_id).where(

@@ -12,19 +12,19 @@ from restante.webhooks.callbacks import CallbackPage, page_of
 from restante.webhooks.states import Status
 
 COUNTED = 100
-"""More that wait for approval than this are not counted."""
+"""More of a status than this are not counted."""
 WAITS = Status.PENDING_APPROVAL
 
 
-def count_waiting(session: Session, who: Administrator) -> int:
-    """How many of the tenant's callbacks wait for approval; at most COUNTED + 1.
+def count_callbacks(session: Session, who: Administrator, status: Status = WAITS) -> int:
+    """How many of the tenant's callbacks are of a status, or wait for approval; at most COUNTED + 1.
 
     Raises what `Administrator.require` does.
     """
     who.require(Right.CALLBACKS_READ)
     waiting = (
         select(literal(1).label("one"))
-        .where(callback.c.tenant_id == who.tenant_id, callback.c.status == WAITS.value)
+        .where(callback.c.tenant_id == who.tenant_id, callback.c.status == status.value)
         .limit(COUNTED + 1)
         .subquery()
     )

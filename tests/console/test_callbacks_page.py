@@ -105,6 +105,31 @@ def test_an_admin_approves_suspends_resumes_and_rejects(hooked: Hooked) -> None:
         assert mark in [mark for _, mark in stations(hooked.admin)]
 
 
+def test_the_overview_tells_of_those_that_wait_and_of_suspended_ones(hooked: Hooked) -> None:
+    one, browser = registered(hooked.agent), hooked.admin
+
+    def told() -> dict[str, str]:
+        browser.get("/overview")
+        lines = [
+            line
+            for found in browser.page.all("ol", **{"class": "needs"})
+            for line in found.all("li")
+        ]
+        steps = {line.one("strong").text: line.all("a")[-1].attributes["href"] for line in lines}
+        return {words: leads for words, leads in steps.items() if "callback" in words}
+
+    waits, suspended = "/callbacks?state=pending_approval", "/callbacks?state=suspended"
+    assert told() == {"1 callback waits for approval": waits}
+    hooked.page(one)
+    hooked.does(one, "approve")
+    assert told() == {}
+    hooked.page(one)
+    hooked.does(one, "suspend")
+    assert told() == {"1 callback is suspended": suspended}
+    browser.get(suspended)
+    assert f"/callbacks/{one}" in [a.attributes["href"] for a in browser.page.all("a")]
+
+
 @pytest.mark.parametrize("why", ["", "   ", "x" * 501])
 def test_a_decision_without_a_reason_is_none(hooked: Hooked, why: str) -> None:
     one = registered(hooked.agent)

@@ -8,6 +8,7 @@ from restante.identity.roles import Role
 from tests.console.browsing import actions, signed_in
 from tests.http.test_triage import poison
 from tests.http.world import Caller, World, unknown_id, verbs
+from workers.sampler import Sampler
 
 ACTS = ("pause", "resume", "disable", "enable")
 
@@ -40,7 +41,7 @@ def test_inboxes_tell_what_waits(world: World, alice: Caller, bob: Caller) -> No
     browser.get("/inboxes")
     waiting = cells(browser, "alice")
     assert waiting[0] == "never seen"
-    assert [waiting[n].split()[0] for n in (1, 3, 4)] == ["2", "1", "1"]
+    assert [waiting[n].split()[0] for n in (1, 4, 5)] == ["2", "1", "1"]
     assert cells(browser, "bob")[1].endswith("pending")
     browser.get("/inboxes?name=al")
     assert (len(named(browser, "alice")), len(named(browser, "bob"))) == (1, 0)
@@ -62,6 +63,98 @@ def test_inboxes_are_paged_by_name(world: World) -> None:
     browser.get(browser.page.one("a", rel="next").attributes["href"])
     rest = [one.text for one in browser.page.all("th", scope="row")]
     assert first + rest == [f"agent-{number:02}" for number in range(30)]
+
+
+def heads(browser) -> dict[str, tuple[str | None, str]]:
+    """By the words of a head that orders: which way it does now, and where it leads."""
+    found = browser.page.one("thead").all("th", scope="col")
+    return {
+        one.all("a")[0].text.strip(" \u2193\u2191"): (
+            one.attributes.get("aria-sort"),
+            one.all("a")[0].attributes["href"],
+        )
+        for one in found
+        if one.all("a")
+    }
+
+
+def names(browser) -> list[str]:
+    return [one.text for one in browser.page.all("th", scope="row")]
+
+
+def test_each_head_orders_and_turns_round_and_the_address_says_so(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    world.agent("acme", "carol", verbs("main"))
+    poison(bob, alice, "x")
+    alice.publish(bob)
+    Sampler(world.house.database).run_once()
+    browser = signed_in(world)
+    browser.get("/inboxes?state=active")
+    assert set(heads(browser)) == {
+        *("Agent", "Pending", "Oldest", "In flight", "Quarantined", "Last seen")
+    }
+    assert heads(browser)["Agent"] == ("ascending", "/inboxes?state=active&order=back")
+    for title, falls in (
+        ("Pending", "descending"),
+        ("Oldest", "descending"),
+        ("Quarantined", "descending"),
+        ("Last seen", "ascending"),  # carol never was
+    ):
+        browser.get(heads(browser)[title][1])
+        assert {t: how for t, (how, _) in heads(browser).items() if how} == {title: falls}
+        assert names(browser)[0] == "bob" or title == "Last seen"
+        assert names(browser)[-1] == "carol"
+        assert browser.page.one("option", selected="", value="active")
+        browser.get(heads(browser)[title][1])
+        assert heads(browser)[title][0] != falls, title
+        browser.get(heads(browser)[title][1])
+        assert heads(browser)[title][0] == falls, title
+    assert browser.get("/inboxes?sort=nonsense&order=nonsense&state=nonsense").status_code == 200
+    assert names(browser) == ["alice", "bob", "carol"]
+
+
+def test_pages_hold_under_an_order(world: World, bob: Caller) -> None:
+    agents = [world.agent("acme", f"agent-{n:02}", verbs("main")) for n in range(30)]
+    for number, agent in enumerate(agents):
+        for _ in range(number % 3):
+            bob.publish(agent)
+    Sampler(world.house.database).run_once()
+    browser = signed_in(world)
+    browser.get("/inboxes?name=agent-&sort=pending")
+    assert "a sample that is taken every 15 s" in browser.page.text
+    first = names(browser)
+    browser.get(browser.page.one("a", rel="next").attributes["href"])
+    assert first + names(browser) == [
+        f"agent-{n:02}" for turn in (2, 1, 0) for n in range(30) if n % 3 == turn
+    ]
+    browser.get(next(a.attributes["href"] for a in browser.page.all("a") if a.text == "First"))
+    assert names(browser) == first
+    for _ in range(2):
+        world.pass_time(1_700)
+        browser.get("/inboxes?sort=pending")
+    assert "in the order of the last sample, " in browser.page.text
+
+
+def test_a_day_of_each_inbox_is_a_small_line_that_says_what_it_shows(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    browser = signed_in(world)
+    browser.get("/inboxes?sort=oldest")
+    assert browser.page.all("svg", **{"class": "spark"}) == []
+    assert "has not been taken yet" in browser.page.text
+    for _ in range(2):
+        alice.publish(bob)
+    Sampler(world.house.database).run_once()
+    browser.get("/inboxes")
+    told = {
+        row.all("th")[0].text: row.one("svg", **{"class": "spark"}).attributes["aria-label"]
+        for row in browser.page.one("tbody").all("tr")
+    }
+    assert told == {
+        "alice": "At most 0 pending in 24 h, 0 at last",
+        "bob": "At most 2 pending in 24 h, 2 at last",
+    }
 
 
 def test_one_agents_page_shows_its_events_by_state(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from blueprints.console.overview import ROWS
 from restante.identity.roles import Role
 from restante.inbox.fire import BURNS, MANY
+from restante.inbox.growth import AGO, LEAST
 from restante.sampling.series import RANGES
+from restante.storage.tables.identity import principal
 from tests.console.browsing import Browser, signed_in
 from tests.http.test_triage import poison
-from tests.http.world import Caller, World
+from tests.http.world import Caller, World, verbs
 from workers.history import History
 from workers.sampler import Sampler
 
@@ -68,6 +71,71 @@ def test_the_worst_comes_first_each_with_its_next_step(
     browser.send(f"/inboxes/{bob.id}/disable")
     browser.get("/overview")
     assert needs(browser)[-1] == "bob cannot sign in, and has mail"
+
+
+def leads(browser: Browser, begins: str) -> str:
+    """Where the next step of that need leads."""
+    (one,) = [
+        line
+        for line in browser.page.one("ol", **{"class": "needs"}).all("li")
+        if line.one("strong").text.startswith(begins)
+    ]
+    return one.all("a")[-1].attributes["href"]
+
+
+def test_a_full_a_growing_and_an_abandoned_inbox_are_told_of(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    database = world.house.database
+    limit = update(principal).where(principal.c.name == "bob").values(max_pending=LEAST + 20)
+    database.run(lambda s: s.connection().execute(limit))
+    alice.publish(bob)
+    bob.claim(limit=1, lease_seconds=30)
+    alice.publish(bob)
+    world.pass_time(31)
+    assert bob.get("A/inbox/stats").json["pending"] == 2
+    Sampler(database).run_once()
+    world.pass_time(AGO.total_seconds() + 5)
+    assert bob.get("A/inbox/stats").json["claimable"] == 2
+    one = {"recipients": [bob.id], "project": "main", "type": "note", "payload": {}}
+    assert alice.post("events", {"events": [one] * LEAST}).status_code == 201
+    Sampler(database).run_once()
+    browser = signed_in(world)
+    browser.get("/overview")
+    assert needs(browser) == [
+        "bob is about to be full",
+        "bob is falling behind",
+        "1 lease ended and nobody has taken the work up",
+        "bob is away with mail waiting",
+    ]
+    assert "102 of 120" in browser.page.one("ol", **{"class": "needs"}).text
+    assert (
+        leads(browser, "bob is about") == leads(browser, "bob is falling") == f"/inboxes/{bob.id}"
+    )
+    browser.get(leads(browser, "1 lease"))
+    assert "1/5" in browser.page.text
+
+
+def test_several_are_shown_by_a_table_of_them_alone_the_deepest_first(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    world.agent("acme", "carol", verbs("main"))
+    alice.publish(bob)
+    for _ in range(2):
+        bob.publish(alice)
+    Sampler(world.house.database).run_once()
+    world.pass_time(3_600)
+    browser = signed_in(world, role=Role.TENANT_ADMIN)
+    for state, begins in (("away", "2 agents are away"), ("paused", "2 agents are paused")):
+        if state == "paused":
+            for agent in (alice, bob):
+                browser.get(f"/inboxes/{agent.id}")
+                browser.send(f"/inboxes/{agent.id}/pause")
+        browser.get("/overview")
+        assert leads(browser, begins) == f"/inboxes?state={state}&sort=pending"
+        browser.get(leads(browser, begins))
+        found = [one.text for one in browser.page.all("th", scope="row")]
+        assert [name for name in found if name != "carol"] == ["alice", "bob"]
 
 
 def test_wu_039_another_tenants_trouble_is_not_told(

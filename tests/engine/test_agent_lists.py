@@ -20,7 +20,7 @@ from restante.signals.stream_list import list_streams
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id, new_id
 from restante.storage.tables.signals import node, open_stream
-from restante.webhooks.reviewing import count_waiting, list_for_review
+from restante.webhooks.reviewing import count_callbacks, list_for_review
 from restante.webhooks.states import Status, Step
 from tests.engine.hooks import VERBS, Hooks
 from tests.engine.remembering import delete, keeper, put
@@ -117,4 +117,4 @@ def test_callbacks_to_approve_are_counted_and_listed_apart(tenant: Tenant) -> No
     assert listed() == [active[0].id, suspended.id]
     assert listed(agent_id=other.id) == [suspended.id]
     assert listed(status=Status.ACTIVE) == [active[0].id]
-    assert tenant.database.run(lambda s: count_waiting(s, who)) == 0
+    assert tenant.database.run(lambda s: count_callbacks(s, who)) == 0

@@ -11,7 +11,8 @@ from restante.identity.administrators import Administrator
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Role
 from restante.inbox.attention import attention
-from restante.inbox.inbox_list import InboxRow, list_events, list_inboxes, read_inbox
+from restante.inbox.inbox_list import InboxRow, list_events, read_inbox
+from restante.inbox.inbox_table import list_inboxes
 from restante.inbox.inspection import inspect, read_payload, thread
 from restante.inbox.lifecycle import Status
 from restante.inbox.triage.job_list import list_jobs
@@ -53,9 +54,9 @@ def test_an_inbox_is_counted_by_state(mail: Mailbox) -> None:
     mail.publish(delay_seconds=600)
     mail.take(limit=1)
     who = operator(mail.tenant.id)
-    lines, token = mail.run(lambda s: list_inboxes(s, who, limit=100))
-    line = next(one for one in lines if one.agent.id == mail.agent.id)
-    assert token is None
+    page = mail.run(lambda s: list_inboxes(s, who, limit=100))
+    line = next(one for one in page.lines if one.agent.id == mail.agent.id)
+    assert page.next_page_token is None
     assert line.counts == {
         Status.SCHEDULED: 1,
         Status.PENDING: 2,
@@ -124,7 +125,7 @@ def test_nothing_of_another_tenant_is_seen(mail: Mailbox, database: Database) ->
             mail.run(look)
     assert mail.run(lambda s: thread(s, rival, "c", limit=5)) == ([], False)
     assert mail.run(lambda s: list_jobs(s, rival, limit=5)) == ([], None)
-    assert mail.run(lambda s: list_inboxes(s, rival, limit=5)) == ([], None)
+    assert mail.run(lambda s: list_inboxes(s, rival, limit=5)).lines == []
     assert mail.run(lambda s: count_quarantined(s, rival)) == 0
 
 

@@ -43,6 +43,22 @@ tenant_history = Table(
     **TABLE_OPTIONS,
 )
 
+# An inbox in a slot of half an hour, as the last sample of the slot had it; none: nothing lay in it then.
+inbox_history = Table(
+    "inbox_history",
+    metadata,
+    Column("recipient_id", Id, primary_key=True),
+    Column("slot_at", Instant, primary_key=True),
+    Column("keep_until", Instant, nullable=False),
+    Column("pending", Number, nullable=False),
+    Column("scheduled", Number, nullable=False),
+    Column("claimed", Number, nullable=False),
+    Column("quarantined", Number, nullable=False),
+    Column("oldest_at", Instant, nullable=True),  # when its first pending event became available
+    Index(None, "keep_until"),
+    **TABLE_OPTIONS,
+)
+
 # One row: which history this database is (`restante db restored` begins a new one), and how far it
 # has come: a mark that only grows, so that a restored backup can be told from what it was made of.
 incarnation = Table(
