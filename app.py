@@ -9,7 +9,19 @@ from flask import Flask, Response, request, send_from_directory
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import extensions
-from blueprints import console, cors, docs, events, home, oauth, openapi, problem_pages, problems
+from blueprints import (
+    console,
+    cors,
+    docs,
+    events,
+    home,
+    oauth,
+    openapi,
+    problem_pages,
+    problems,
+    request_lines,
+    tracing,
+)
 from blueprints.access import public, states
 from blueprints.admin import admin
 from blueprints.agents import EventConverter, KeyConverter, agents
@@ -50,7 +62,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.url_map.converters["key"] = KeyConverter
     # examples are shown in the order in which they are answered
     app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
-    extensions.install(app, settings)
+    house = extensions.install(app, settings)
     problems.install(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
@@ -58,6 +70,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     console.install(app)
     cors.install(app)
     app.after_request(_sign)
+    tracing.install(app, house.spans)
+    if settings.log_requests == "on":
+        request_lines.install(app)
     app.add_url_rule("/static/<path:filename>", "static", _static)
     if hops := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]  # WSGI's own way

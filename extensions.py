@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, current_app
 from flask_migrate import Migrate
@@ -53,6 +54,10 @@ from restante.webhooks.challenger import Challenger
 from restante.webhooks.sealed import Secrets
 from workers.egress import make_egress
 from workers.metrics import Metrics
+from workers.spans import make_spans
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 _URL = "RESTANTE_DATABASE_URL"
 _SLOTS = "RESTANTE_DATABASE_SLOTS"
@@ -96,6 +101,7 @@ class House:
     combiners: Mapping[Kind, Combiner]
     entrance: Entrance | None
     challenger: Challenger
+    spans: TracerProvider | None
 
 
 def install(app: Flask, settings: Settings) -> House:
@@ -153,6 +159,7 @@ def install(app: Flask, settings: Settings) -> House:
         combiners={kind: Combiner(database) for kind in Kind},
         entrance=_entrance(settings, database, egress),
         challenger=Challenger(database, egress, Secrets(settings.secret_keys)),
+        spans=make_spans(os.environ),
     )
     app.extensions["restante"] = house
     return house
@@ -179,6 +186,7 @@ def rules_of(settings: Settings) -> Rules:
         max_releases=settings.max_releases,
         max_pending=settings.max_pending,
         max_in_flight=settings.max_in_flight,
+        max_payload_bytes=settings.payload_limit_bytes,
         retention_seconds=settings.retention_days * 86_400,
         retention_keeps_unsettled=settings.retention_unsettled == "keep",
     )

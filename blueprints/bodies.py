@@ -15,6 +15,7 @@ from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaTyp
 from blueprints.raw_json import NoObject, read_object
 from restante.errors import RestanteError, ValidationFailed
 from restante.identity.names import TIDY, UNTIDY
+from restante.trace_context import read_traceparent
 
 M = TypeVar("M", bound=BaseModel)
 RAW = frozenset({"payload", "result", "progress"})
@@ -25,9 +26,6 @@ _CONTENT = "restante.content"
 _JSON = re.compile(r'application/json(\s*;\s*charset="?utf-?8"?)?\s*;?\s*', re.IGNORECASE)
 _KEY = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _COUNTED = re.compile(r" after validation, not (?:\d+|more)$")
-_TRACEPARENT = re.compile(
-    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-)
 
 _TOLD = {
     "extra_forbidden": "is not known here: remove it",
@@ -156,8 +154,7 @@ def idempotency_key(request: Request) -> str | None:
 
 def traceparent(request: Request) -> str | None:
     """The trace the request belongs to (W3C Trace Context), or None where it names none."""
-    sent = request.environ.get("HTTP_TRACEPARENT")
-    return sent if sent is not None and _TRACEPARENT.fullmatch(sent) else None
+    return read_traceparent(request.environ.get("HTTP_TRACEPARENT"))
 
 
 def pointer(parts: tuple[int | str, ...]) -> str:

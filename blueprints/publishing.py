@@ -9,12 +9,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from blueprints import examples
-from blueprints.bodies import idempotency_key, traceparent
+from blueprints.bodies import idempotency_key
 from blueprints.calls import Call, Reply
 from blueprints.fields import Answer
 from blueprints.idempotency import once
 from blueprints.publications import Message, publications_of
+from blueprints.request_facts import note_published
 from blueprints.shapes import Status, WireInstant
+from blueprints.tracing import publishers_traceparent
 from extensions import house
 from restante.errors import (
     IdempotencyInFlight,
@@ -100,7 +102,7 @@ def shares(call: Call) -> Sharing | None:
 def publish_call(session: Session, call: Call, *, here: str | None = None) -> Reply:
     """Publish what the body says; `here`: the agent of the address."""
     publications = publications_of(
-        call.body, house().settings, here=here, traceparent=traceparent(call.request)
+        call.body, house().settings, here=here, traceparent=publishers_traceparent(call.request)
     )
 
     def create() -> list[dict[str, Any]]:
@@ -109,7 +111,9 @@ def publish_call(session: Session, call: Call, *, here: str | None = None) -> Re
         except ValidationFailed as error:
             raise error if hasattr(call.body, "events") else _of_the_body(error) from None
         write(session)
-        return [told_of(event) for event in published]
+        made = [told_of(event) for event in published]
+        note_published(call.request, made)
+        return made
 
     return once(
         session,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 
 from config import Settings, SettingsRefused
+from workers.log_lines import write_lines
 from workers.run_folder import RunFolderRefused, metrics_folder, run_folder
 
 
@@ -16,7 +16,7 @@ def run_maintenance(settings: Settings, *, once: bool) -> Mapping[str, Mapping[s
         folder = run_folder(settings.database_url)
     except RunFolderRefused as error:
         raise SettingsRefused([str(error)]) from None
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    write_lines(settings)
     # its figures are shown by the web processes of this host; the library looks when it is imported
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder(folder))
     from workers.maintainer import maintain  # noqa: PLC0415 - see above

@@ -19,6 +19,7 @@ from workers.maintenance import Maintenance
 from workers.presence import Presence
 from workers.registrar import Registrar
 from workers.service import Services
+from workers.spans import LAST_MS
 from workers.sweeper import Sweeper
 from workers.tailing import Tailing
 from workers.watching import WatchBeats, Watching
@@ -88,6 +89,8 @@ class Runtime:
             self.maintenance.stop()
         self.services.stop()
         self.neighbours.stop()
+        if self.house.spans is not None:
+            self.house.spans.force_flush(LAST_MS)
 
     def _forward(self, rings: Sequence[Ring]) -> None:
         self.echoes.heard(rings)

@@ -27,7 +27,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder(folder))
 # the application's modules once for all workers: what they make is made after the fork
 import app
 from workers import metrics
-from workers.log_lines import NoQueries
+from workers.log_lines import NoQueries, write_lines
 from workers.runtime import Runtime
 from workers.worker import Worker
 
@@ -112,11 +112,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
     asked = parser.parse_args()
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
+    write_lines(settings)
     # gunicorn writes whole addresses, of requests that it cannot read and that failed below the application
     logging.getLogger("gunicorn.error").addFilter(NoQueries())
     raise_file_limit()

@@ -17,7 +17,7 @@ from pydantic_core import core_schema
 
 from blueprints.agents.memory import Value
 from blueprints.agents.orders import NamedAck, NamedReject, NamedRelease, check_orders
-from blueprints.bodies import RAW, traceparent
+from blueprints.bodies import RAW
 from blueprints.calls import Call
 from blueprints.fields import BIGGEST, Body, Slug, integral
 from blueprints.publication_sizes import MOST_EVENTS
@@ -27,6 +27,7 @@ from blueprints.publications import (
     each_kind_once,
     publications_of,
 )
+from blueprints.tracing import publishers_traceparent
 from extensions import house
 from restante.coordination.entries import Expect
 from restante.coordination.memory import Delete, Put, Write
@@ -166,7 +167,7 @@ def publications_in(call: Call) -> list[Publication]:
             AddressedMessages.model_construct(events=messages),
             house().settings,
             here=None,
-            traceparent=traceparent(call.request),
+            traceparent=publishers_traceparent(call.request),
         )
     except RecipientRefused as error:
         raise TurnConflict(list(_refused(messages, set(error.members["recipients"])))) from None

@@ -23,6 +23,7 @@ from restante.inbox.lifecycle import Gate
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.events import agent_inbox
+from restante.trace_context import read_traceparent
 from restante.webhooks.callbacks import Mode
 from restante.webhooks.outcomes import Outcome
 from restante.webhooks.sealed import Secrets
@@ -51,6 +52,7 @@ class Parcel:
     generation: int = 0
     attempt: int = 1
     is_keyed: bool = False
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ def _parcel(turn: Turn, agent: Principal, body: bytes, signer: Signer, now: date
         generation=told["claim_generation"],
         attempt=told["attempts"],
         is_keyed=told["ordering_key"] is not None,
+        traceparent=read_traceparent(told["traceparent"]),
     )
 
 

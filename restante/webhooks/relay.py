@@ -137,6 +137,8 @@ class Relay:
                 signer=parcel.signer,
                 now=parcel.now,
             )
+            if parcel.traceparent is not None:
+                fields["traceparent"] = parcel.traceparent
             answer = self._egress.send(
                 "POST",
                 turn.callback.url,

@@ -6,6 +6,7 @@ import base64
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -71,11 +72,13 @@ class Stage:
         )
         self.producer = _client(Prefix.SERVICE, made)
 
-    def enrol(self, name: str) -> dict[str, Any]:
-        """Another agent that may read and claim in every project."""
-        grants = ("agent:*:read", "agent:*:claim")
+    def enrol(
+        self, name: str, *, grants: Sequence[str] = ("agent:*:read", "agent:*:claim")
+    ) -> dict[str, Any]:
+        """Another agent; it may read and claim in every project, or do what is granted."""
+        given = tuple(grants)
         made = self.database.run(
-            lambda session: create_agent(session, self._tenant.id, name=name, grants=grants)
+            lambda session: create_agent(session, self._tenant.id, name=name, grants=given)
         )
         return _client(Prefix.AGENT, made)
 

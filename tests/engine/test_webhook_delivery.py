@@ -62,6 +62,17 @@ def test_every_event_is_delivered_and_acked_in_order(hooks: Hooks, mail: Mailbox
     assert hooks.pass_once() == 0
 
 
+def test_a_delivery_belongs_to_the_trace_of_its_event(hooks: Hooks, mail: Mailbox) -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    mail.publish(traceparent=trace)
+    mail.publish(traceparent="none\r\nthat: may go out")  # an application's own
+    hooks.active(mail)
+    assert hooks.pass_once() == 2
+    heads = [sent.partition(b"\r\n\r\n")[0].decode() for sent in hooks.receiver.requests]
+    assert f"\r\ntraceparent: {trace}\r\n" in f"{heads[0]}\r\n"
+    assert "traceparent" not in heads[1]
+
+
 def test_202_leaves_the_settling_to_the_receiver_within_its_limit(
     hooks: Hooks, mail: Mailbox
 ) -> None:
