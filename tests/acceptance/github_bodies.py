@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.effect import canonical
-from tests.support.mysql import cache
+from tests.support.debian import cache
 from tests.support.unavailable import Unavailable, run
 
 PACKAGE = "@octokit/webhooks-examples"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.support import servers
-from tests.support.mysql import cache
+from tests.support.debian import cache
 from tests.support.unavailable import Unavailable
 
 

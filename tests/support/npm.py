@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.support.mysql import cache
+from tests.support.debian import cache
 from tests.support.unavailable import Unavailable, run
 
 
