@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from bisect import bisect_left
 from collections import Counter as Counts
 from collections.abc import Iterable, Sequence
@@ -95,8 +96,9 @@ LEASE_RATE = Gauge(
 class _Sampled(Collector):
     """What the last sample says of the database."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: Figures, age_seconds: float) -> None:
         self._figures = figures
+        self._age_seconds = age_seconds
 
     def collect(self) -> Iterable[Metric]:
         depth = GaugeMetricFamily(
@@ -115,6 +117,12 @@ class _Sampled(Collector):
             (Measure.OLDEST_TIMER_AGE, "Age of the oldest timer that is due and has not run."),
         ):
             yield GaugeMetricFamily(measure.value, says, self._figures.get((ALL, measure)))
+        sampled = self._figures.get((ALL, Measure.SAMPLE_AGE))
+        yield GaugeMetricFamily(
+            Measure.SAMPLE_AGE.value,
+            "Age of the sample that the figures of the database come from.",
+            None if sampled is None else sampled + self._age_seconds,
+        )
 
 
 class _OfAllProcesses(Collector):
@@ -159,15 +167,25 @@ class Metrics:
     """The figures of this process, and how they are shown together with those of its neighbours.
 
     What happens is summed up in memory, and `flush` carries the sums into the shared files: a
-    request pays for neither. `figures`: the last sample.
+    request pays for neither.
     """
 
     def __init__(self) -> None:
-        self.figures: Figures = {}
+        self._figures: Figures = {}
+        self._read_at = time.monotonic()
         self.expired_leases = 0
         self._lock = threading.Lock()
         self._counts: Counts[tuple[What, tuple[str, ...]]] = Counts()
         self._lengths: dict[tuple[str, ...], _Lengths] = {}
+
+    @property
+    def figures(self) -> Figures:
+        """The last sample."""
+        return self._figures
+
+    @figures.setter
+    def figures(self, figures: Figures) -> None:
+        self._figures, self._read_at = figures, time.monotonic()
 
     def observe(self, observations: Sequence[Observation]) -> None:
         """Count what verbs have noticed (observations.ON_OBSERVED)."""
@@ -206,7 +224,7 @@ class Metrics:
         """The text of /metrics; what other processes have not carried over yet comes next time."""
         self.flush()
         registry = CollectorRegistry()
-        registry.register(_Sampled(self.figures))
+        registry.register(_Sampled(self._figures, time.monotonic() - self._read_at))
         if folder := os.environ.get(FOLDER):
             registry.register(_OfAllProcesses(folder))
             return generate_latest(registry)

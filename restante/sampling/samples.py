@@ -33,6 +33,7 @@ class Measure(StrEnum):
     DEPTH_OF_THE_REST = "depth_of_the_rest"
     OLDEST_PENDING_AGE = "oldest_pending_age_seconds"
     OLDEST_TIMER_AGE = "oldest_expired_lease_age_seconds"
+    SAMPLE_AGE = "sample_age_seconds"  # told with the others, not kept
 
 
 def take_slot(session: Session) -> datetime | None:
@@ -85,4 +86,6 @@ def latest_samples(session: Session) -> Figures:
             sample.c.sampled_at == last, sample.c.measure != Measure.SLOT
         )
     )
-    return {(row.scope, row.measure): row.amount for row in rows}
+    figures = {(row.scope, row.measure): row.amount for row in rows}
+    age = (database_now(session) - last).total_seconds()
+    return figures | {(ALL, Measure.SAMPLE_AGE): max(0.0, age)}

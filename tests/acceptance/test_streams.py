@@ -36,6 +36,7 @@ FIGURES = {
     "rings_total",
     "callback_attempts_total",
     "http_request_seconds",
+    "sample_age_seconds",
 }
 
 

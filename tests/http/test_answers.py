@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -256,6 +258,15 @@ def test_requests_are_counted_by_route(world: World, alice: Caller) -> None:
     text = world.client.get("/metrics").text
     route = "/api/v1/agents/<agent_id>/inbox/claim"
     assert f'http_request_seconds_count{{method="POST",route="{route}",status="200"}}' in text
+
+
+def test_a_scrape_asks_the_database_nothing(
+    world: World, alice: Caller, counted: Callable[[], Any]
+) -> None:
+    alice.publish(alice)
+    with counted() as statements:
+        assert world.client.get("/metrics").status_code == 200
+    assert statements == []
 
 
 def test_readiness_ends_when_draining_begins(world: World) -> None:
