@@ -21,11 +21,13 @@ from restante.inbox.browse import ReadRequest, read_page
 from restante.inbox.claim import ClaimRequest, claim
 from restante.inbox.commit import commit_through
 from restante.inbox.event_list import Wanted, list_tenant_events
+from restante.inbox.inbox_table import By, list_inboxes
 from restante.inbox.orders import Ack, Order, Release
 from restante.inbox.publication import Publication
 from restante.inbox.publish import publish, write
 from restante.inbox.settle import settle_many
 from restante.inbox.stats import stats
+from restante.inbox.untaken import LOOKED_AT, list_untaken
 from tests.architecture.large_inbox import Large
 from tests.factories import Mailbox, pass_time
 
@@ -154,7 +156,20 @@ def listings(large: Large) -> Iterator[Guard]:
         )
 
 
+def tables(large: Large) -> Iterator[Guard]:
+    """The table of inboxes, whose rows count to 10,000 a kind, and what its queues' heads tell."""
+    mail = large.mail
+    who = Administrator(mail.tenant.id, IN_PROCESS, role=Role.OPERATOR)
+    for by in By:
+        work = partial(list_inboxes, administrator=who, limit=25, by=by)
+        yield Guard(f"inboxes by {by}", work, LOOK + 6 * 10_001, sorts=True)
+    lines = mail.run(lambda s: list_inboxes(s, who, limit=25)).lines
+    heads = partial(list_untaken, administrator=who, lines=lines)
+    yield Guard("leases that nobody took up", heads, 8 * LOOKED_AT, sorts=True)
+
+
 GUARDS: dict[str, Guards] = {
+    "tables": tables,
     "list": listings,
     "claim": claims,
     "read": reads,

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.browsing import Browser, signed_in
+from restante.identity.roles import Role
+from restante.storage.ids import Prefix, encode_id
+from tests.console.browsing import Browser, operator_of, signed_in
 from tests.console.html import Element
 from tests.http.world import Caller, World
 
@@ -66,3 +68,25 @@ def test_an_inbox_that_gets_mail_and_is_emptied_is_asked_for_by_the_same_parts(
         assert "head 1" in full["read"].text
         assert empty["states"].text != full["states"].text
     assert empty["tabs"].text != full["tabs"].text
+
+
+@pytest.mark.parametrize("whose", ["agent", "service", "member"])
+def test_a_head_that_somebody_else_changes_is_asked_for_by_the_same_parts(
+    world: World, alice: Caller, ci: Caller, whose: str
+) -> None:
+    member = operator_of(world, email="new@example.com")
+    path = {
+        "agent": f"/inboxes/{alice.id}",
+        "service": f"/services/{ci.id}",
+        "member": f"/members/{encode_id(Prefix.OPERATOR, member.id)}",
+    }[whose]
+    browser = signed_in(world, role=Role.TENANT_ADMIN)
+    browser.get(path)
+    before = live(browser)
+    assert browser.send(f"{path}/disable").status_code == 303
+    browser.get(path)
+    after = live(browser)
+    assert before.keys() == after.keys()
+    changed = {name for name, part in before.items() if part.text != after[name].text}
+    assert {"who", "acts", "standing"} <= changed
+    assert "disabled" in after["who"].text + after["standing"].text
