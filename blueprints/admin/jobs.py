@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import Field
@@ -15,6 +16,7 @@ from blueprints.shapes import WireInstant
 from restante.identity.roles import Right
 from restante.inbox.envelope import instant
 from restante.inbox.triage import jobs
+from restante.inbox.triage.patching import Fit
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
@@ -26,6 +28,17 @@ class Actor(Answer):
 
     kind: str
     id: str | None
+
+
+class PatchFit(Answer):
+    """What a merge patch would make of the first payloads."""
+
+    looked_at: int
+    fits: int
+    no_object: int = Field(description="They are no JSON objects.")
+    unchanged: int = Field(description="It would leave them as they are.")
+    too_large: int = Field(description="It would make them larger than a payload may be.")
+    first_event_id: str | None = Field(description="One that it fits.")
 
 
 class Job(Answer):
@@ -49,7 +62,13 @@ class Job(Answer):
     capped: bool = Field(description="There are more; ask again for those.")
     total: int = Field(description="How many go.")
     done: int
-    skipped: int = Field(description="They had left quarantine, or needed `force` by then.")
+    skipped: int = Field(
+        description="They had left quarantine, or needed `force` by then; or are `unpatched`."
+    )
+    unpatched: int = Field(
+        description="Of these: a merge patch did not fit them, or would have left them as they were."
+    )
+    patch_fit: PatchFit | None = Field(description="Of a dry run with `merge_patch`.")
     canary: bool = Field(description="One goes first, the rest once that one is completed.")
     canary_event_id: str | None = Field(description="Which one went first.")
     stopped_because: Literal["canary_failed", "canary_late"] | None = Field(
@@ -73,6 +92,8 @@ JOB: dict[str, Any] = {
     "total": 4771,
     "done": 1200,
     "skipped": 0,
+    "unpatched": 0,
+    "patch_fit": None,
     "canary": False,
     "canary_event_id": None,
     "stopped_because": None,
@@ -87,6 +108,18 @@ DRY_RUN = {
     "done": 0,
     "actor": None,
     "created_at": None,
+}
+PATCH_DRY_RUN = {
+    **DRY_RUN,
+    "action": "amend",
+    "patch_fit": {
+        "looked_at": 100,
+        "fits": 97,
+        "no_object": 0,
+        "unchanged": 3,
+        "too_large": 0,
+        "first_event_id": examples.EVENT_ID,
+    },
 }
 
 
@@ -104,6 +137,8 @@ def shown_job(job: jobs.Job) -> dict[str, Any]:
         "total": job.total,
         "done": job.done,
         "skipped": job.skipped,
+        "unpatched": job.unpatched,
+        "patch_fit": None if job.fit is None else _shown_fit(job.fit),
         "canary": job.canary,
         "canary_event_id": job.canary_event_id,
         "stopped_because": job.stopped_because,
@@ -111,6 +146,12 @@ def shown_job(job: jobs.Job) -> dict[str, Any]:
         "created_at": instant(job.created_at),
         "finished_at": instant(job.finished_at),
     }
+
+
+def _shown_fit(fit: Fit) -> dict[str, Any]:
+    told = asdict(fit)
+    first = told.pop("first")
+    return {**told, "first_event_id": first and encode_id(Prefix.EVENT, first)}
 
 
 @Endpoint(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from blueprints import examples
 from blueprints.admin.blueprint import admin, administrator, having
-from blueprints.admin.jobs import DRY_RUN, JOB, TAG, Job, shown_job
+from blueprints.admin.jobs import DRY_RUN, JOB, PATCH_DRY_RUN, TAG, Job, shown_job
 from blueprints.admin.quarantine import GROUP, Narrowing
+from blueprints.bodies import RAW
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Body, IdText, Payload, Reason, widened
@@ -87,10 +88,19 @@ class TriageBody(Body):
 class RedriveBody(TriageBody):
     """Which events are put back, and why."""
 
+    raw_members: ClassVar[frozenset[str]] = RAW | {"merge_patch"}
+
     amend: Amendment | None = Field(
         None,
         description="Publish one event anew with this payload, `corrects` naming the old one, which is "
         "discarded: with one `event_ids` alone.",
+    )
+
+    merge_patch: Payload | None = Field(
+        None,
+        description="Amend each by a JSON Merge Patch (RFC 7396) of its payload: an event anew, `corrects` "
+        "naming the old one, which is discarded. What it does not fit or change is passed over and "
+        "counted. Not with `amend`.",
     )
 
     canary: bool = Field(
@@ -103,6 +113,8 @@ class RedriveBody(TriageBody):
     def _one_amended(self) -> RedriveBody:
         if self.amend is not None and len(self.event_ids or ()) != 1:
             raise ValidationFailed.at("/amend", "is for one event: name it alone in event_ids")
+        if self.amend is not None and self.merge_patch is not None:
+            raise ValidationFailed.at("/merge_patch", "goes with no amend: each says what changes")
         return self
 
 
@@ -110,7 +122,7 @@ WANTED: dict[str, Any] = {
     "filter": {"failure_signature": GROUP["failure_signature"]},
     "reason": JOB["reason"],
 }
-ANSWERS = {"made": JOB, "dry_run": DRY_RUN}
+ANSWERS = {"made": JOB, "dry_run": DRY_RUN, "dry_run_of_a_patch": PATCH_DRY_RUN}
 PROBLEMS = (IdempotencyKeyReused, IdempotencyInFlight, PayloadTooLarge)
 
 
@@ -131,6 +143,7 @@ PROBLEMS = (IdempotencyKeyReused, IdempotencyInFlight, PayloadTooLarge)
             "reason": JOB["reason"],
             "amend": {"payload": {"type": "build.finished", "currency": "EUR"}},
         },
+        "merge_patch": {**WANTED, "merge_patch": {"currency": "EUR", "price": None}},
     },
     answer=Job,
     answer_examples=ANSWERS,
@@ -142,16 +155,16 @@ PROBLEMS = (IdempotencyKeyReused, IdempotencyInFlight, PayloadTooLarge)
 def redrive_many(session: Session, call: Call) -> Reply:
     """Put back, or corrected."""
     asked: RedriveBody = call.body
-    if asked.amend is None:
-        order = asked.order(Action.REDRIVE, call.principal, canary=asked.canary)
-        return _carry_out(session, call, order)
-    payload, most = asked.amend.payload.text, house().settings.payload_limit_bytes
-    if len(payload) > most:
-        raise PayloadTooLarge(
-            f"A payload may have {most} bytes.", pointer="/amend/payload", limit_bytes=most
+    action, more = Action.REDRIVE, dict[str, Any](canary=asked.canary)
+    if asked.amend is not None:
+        payload = _fitting(asked.amend.payload.text, "/amend/payload")
+        action, more = Action.AMEND, {"amended_payload": payload}
+    elif asked.merge_patch is not None:
+        action, more = (
+            Action.PATCH,
+            {**more, "merge_patch": _fitting(asked.merge_patch.text, "/merge_patch")},
         )
-    order = asked.order(Action.AMEND, call.principal, amended_payload=payload)
-    return _carry_out(session, call, order)
+    return _carry_out(session, call, asked.order(action, call.principal, **more))
 
 
 @Endpoint(
@@ -173,6 +186,15 @@ def redrive_many(session: Session, call: Call) -> Reply:
 def discard_many(session: Session, call: Call) -> Reply:
     """Given up."""
     return _carry_out(session, call, call.body.order(Action.DISCARD, call.principal))
+
+
+def _fitting(text: bytes, pointer: str) -> bytes:
+    most = house().settings.payload_limit_bytes
+    if len(text) > most:
+        raise PayloadTooLarge(
+            f"A payload may have {most} bytes.", pointer=pointer, limit_bytes=most
+        )
+    return text
 
 
 def _carry_out(session: Session, call: Call, order: Order) -> Reply:

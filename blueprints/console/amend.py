@@ -82,15 +82,15 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response | Restante
         why=reason,
         fault=fault,
         checked=step in ("check", "go"),
-        diff=list(_diff(before, typed)),
+        diff=list(diff_of(before, typed)),
         names=called(session, admin.tenant_id, [event.recipient_id]),
     )
 
 
-def wrong_with(text: str, *, most_bytes: int) -> str | None:
-    """What keeps the text from being a payload, and where; None: nothing."""
+def wrong_with(text: str, *, most_bytes: int, what: str = "payload") -> str | None:
+    """What keeps the text from being a payload, or a patch of one, and where; None: nothing."""
     if len(text.encode("utf-8", "surrogatepass")) > most_bytes:
-        return f"A payload may have {most_bytes:,} bytes; this has more."
+        return f"A {what} may have {most_bytes:,} bytes; this has more."
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -98,7 +98,7 @@ def wrong_with(text: str, *, most_bytes: int) -> str | None:
     except RecursionError:
         return f"It is nested deeper than {DEEPEST} levels."
     if not isinstance(value, dict):
-        return "Line 1, column 1: a payload is a JSON object, { … }."
+        return f"Line 1, column 1: a {what} is a JSON object, {{ … }}."
     if _depth(value) > DEEPEST:
         return f"It is nested deeper than {DEEPEST} levels."
     try:
@@ -119,7 +119,8 @@ def _depth(value: object) -> int:
     return deepest
 
 
-def _diff(before: str, after: str) -> Iterator[tuple[str, str]]:
+def diff_of(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """(added, removed or nothing, line) of the lines that change and those around them."""
     lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=2)
     kinds = {"+": "added", "-": "removed"}
     for number, line in enumerate(lines):

@@ -95,7 +95,7 @@ def _counted(
         action=action,
         chosen=chosen,
         dry=dry,
-        **_named(session, admin, chosen, dry),
+        **named(session, admin, chosen, dry),
         most_inboxes=INBOXES,
         counted_at=chosen.filter.until or now,
         spread=WAYS,
@@ -110,7 +110,7 @@ def _counted(
     )
 
 
-def _named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -> dict[str, Any]:
+def named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -> dict[str, Any]:
     """The cause as people know it, the event that would go first, and whose inboxes these are."""
     causes = list_groups(session, admin, chosen.filter) if "cause" in chosen.fields else []
     first = None
@@ -131,8 +131,8 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
         fault = f"{said}: it is kept with each event and in the audit. Nothing was done."
         return _counted(session, who, action, status=422, fault=fault, field="why")
     force = action is Action.REDRIVE and form.get("force") == "yes"
-    expected = _number(form.get("matched" if force else "total", ""))
-    if action is Action.DISCARD and _number(form.get("typed", "")) != expected:
+    expected = number_in(form.get("matched" if force else "total", ""))
+    if action is Action.DISCARD and number_in(form.get("typed", "")) != expected:
         fault = "That is not the number of events. Nothing was done."
         return _counted(session, who, action, status=422, fault=fault, field="typed")
     way = form.get("way", "first") if action is Action.REDRIVE else "now"
@@ -161,6 +161,7 @@ def _order(action: Action, chosen: Narrowing, **more: Any) -> Order:
     return Order(action=action, chosen=chosen.chosen, **{"reason": "", **more})
 
 
-def _number(text: str) -> int | None:
+def number_in(text: str) -> int | None:
+    """The number that was sent or typed; None: it is none."""
     plain = text.replace(",", "").replace("\N{NO-BREAK SPACE}", "").strip()
     return int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 10 else None

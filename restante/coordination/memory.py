@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 
 from restante.coordination import memory_rows
 from restante.coordination.entries import Entry, Expect
-from restante.coordination.merge_patch import merged
 from restante.errors import (
     NotFound,
     PayloadTooLarge,
@@ -27,6 +26,7 @@ from restante.errors import (
 )
 from restante.identity.principal import Principal, Project
 from restante.identity.scopes import ProjectScope, TenantScope, Verb
+from restante.inbox.merge_patch import merged
 from restante.inbox.place import lock_inboxes
 from restante.inbox.publication import Publication, hash_key
 from restante.inbox.publish import publish

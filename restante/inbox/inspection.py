@@ -22,6 +22,8 @@ from restante.inbox.browse import status_gate
 from restante.inbox.lifecycle import STATUS_OF, Status
 from restante.inbox.receipt_list import of_correlation
 from restante.inbox.redaction import redact
+from restante.inbox.rules import rules as settings
+from restante.inbox.triage.patching import patched
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 
@@ -151,6 +153,31 @@ def read_payload(
     payload: bytes | None = found.row.payload
     _note_reading(session, administrator, found, payload)
     return payload
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """A payload as it is and as a patch would make it, but for what is redacted (`rules`)."""
+
+    before: bytes
+    after: bytes
+    rules: tuple[str, ...]
+
+
+def read_patched(
+    session: Session, administrator: Administrator, event_id: bytes | None, patch: bytes
+) -> Patched:
+    """What a patch would make of it, as the administrator may see it, and an entry of the audit.
+
+    Raises NotFound, NotPatched and what `Administrator.require` does.
+    """
+    administrator.require(Right.EVENTS_READ)
+    found = locate.of_tenant(session, administrator.tenant_id, event_id)
+    before: bytes = found.row.payload or b""
+    after = patched(before, patch, most_bytes=settings(session).max_payload_bytes)
+    rules = redacted_for(session, administrator)
+    _note_reading(session, administrator, found, before)
+    return Patched(redact(before, rules), redact(after, rules), rules)
 
 
 def _note_reading(

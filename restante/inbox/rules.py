@@ -19,6 +19,7 @@ class Rules:
     max_releases: int = 100
     max_pending: int = 100_000
     max_in_flight: int = 1_000
+    max_payload_bytes: int = 256 * 1024
     retention_seconds: float = 30 * 86_400
     retention_keeps_unsettled: bool = False
 

@@ -154,12 +154,50 @@ def test_a_repeat_with_the_same_key_makes_no_second_job(
         ({"filter": {}, "reason": "r", "dry_run": "no"}, "/dry_run"),
         ({"filter": {}, "reason": "r", "amend": {"payload": {}}}, "/amend"),
         ({"event_ids": ["evt_x"], "reason": "r", "amend": {}}, "/amend/payload"),
+        ({"filter": {}, "reason": "r", "merge_patch": [1]}, "/merge_patch"),
+        (
+            {
+                "event_ids": ["evt_x"],
+                "reason": "r",
+                "amend": {"payload": {}},
+                "merge_patch": {},
+            },
+            "/merge_patch",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(triager: Caller, body: dict[str, Any], pointer: str) -> None:
     answer = triager.post(f"{ADMIN}/quarantine/redrive", body)
     assert answer.status_code == 422, answer.text
     assert [e["pointer"] for e in answer.json["errors"]] == [pointer]
+
+
+def test_many_are_amended_by_one_merge_patch(
+    world: World, alice: Caller, bob: Caller, triager: Caller
+) -> None:
+    ids = poison(alice, bob, "x", "y")
+    wanted = {"filter": {}, "reason": "euros", "merge_patch": {"n": None, "price": 1}}
+    counted = triager.post(f"{ADMIN}/quarantine/redrive", {**wanted, "dry_run": True}).json
+    assert (counted["action"], counted["total"]) == ("amend", 2)
+    assert counted["patch_fit"] == {
+        "looked_at": 2,
+        "fits": 2,
+        "no_object": 0,
+        "unchanged": 0,
+        "too_large": 0,
+        "first_event_id": ids[0],
+    }
+    made = triager.post(f"{ADMIN}/quarantine/redrive", wanted)
+    assert (made.status_code, made.json["action"], made.json["patch_fit"]) == (202, "amend", None)
+    work_off(world)
+    job = triager.get(f"{ADMIN}/jobs/{made.json['job_id']}").json
+    assert (job["done"], job["skipped"], job["unpatched"]) == (2, 0, 0)
+    assert [(e["payload"], e["corrects"]) for e in alice.claim(limit=10)] == [
+        ({"price": 1}, one) for one in ids
+    ]
+    large = {**wanted, "merge_patch": {"t": "x" * 300_000}}
+    answer = triager.post(f"{ADMIN}/quarantine/redrive", large)
+    assert (answer.status_code, answer.json["pointer"]) == (413, "/merge_patch")
 
 
 def test_a_discard_is_not_amended(triager: Caller) -> None:

@@ -6,6 +6,7 @@ discarded and says in its timeline what took its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,12 +32,20 @@ class IsAssigned(RestanteError):
 
 
 def amend(
-    session: Session, tenant_id: bytes, event_id: bytes, payload: bytes, *, by: Actor, reason: str
+    session: Session,
+    tenant_id: bytes,
+    event_id: bytes,
+    payload: bytes | Callable[[bytes], bytes],
+    *,
+    by: Actor,
+    reason: str,
 ) -> bytes:
     """Publish the event anew with this payload and discard the old one → the new one's id.
 
+    `payload`: that of the new one, or what makes it of the old one's.
+
     All else is as it was (an expiry that has passed is not); nobody's report is kept, since it has
-    another producer. Raises NotFound, quarantine.NotQuarantined, quarantine.Superseded,
+    another producer. Raises what `payload` does, NotFound, quarantine.NotQuarantined, quarantine.Superseded,
     IsAssigned.
     """
     found = quarantine.find_quarantined(session, tenant_id, event_id)
@@ -48,6 +57,8 @@ def amend(
     if row.claim_only:
         raise IsAssigned
     now, old, made = database_now(session), found.row, new_id()
+    if callable(payload):
+        payload = payload(old.payload or b"")
     because = f"corrected by {encode_id(Prefix.EVENT, made)}: {reason}"
     quarantine.give_up(session, row, keys, now, actor=by.id or by.kind, reason=because)
     envelope = orjson.loads(old.envelope)

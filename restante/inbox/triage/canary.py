@@ -1,4 +1,4 @@
-"""The one event of a redrive that goes first: the rest follow once it is completed.
+"""The one event of a redrive or a patch that goes first: the rest follow once it is completed.
 
 They stay in quarantine where it fails once more, ends otherwise, or is not completed in time.
 """
@@ -16,6 +16,7 @@ from restante.errors import NotFound
 from restante.inbox import locate
 from restante.inbox.lifecycle import FINAL_GATES, Gate
 from restante.inbox.triage.jobs import State
+from restante.inbox.triage.patching import CONTENT_DROPPED
 from restante.storage.clock import database_now
 from restante.storage.tables.failures import event_failure
 from restante.storage.tables.triage import triage_item
@@ -56,6 +57,7 @@ def look(session: Session, job: Any) -> dict[str, Any]:
                 "finished_at": now,
                 "due_at": None,
                 "canary_until": None,
+                **CONTENT_DROPPED,
                 "stopped_because": because,
             }
 

@@ -7,6 +7,7 @@ quarantine since, or would need force now, is passed over and counted.
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -16,9 +17,11 @@ from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor
 from restante.errors import NotFound, RestanteError
 from restante.inbox import quarantine
+from restante.inbox.rules import rules
 from restante.inbox.triage import canary
 from restante.inbox.triage.amend import IsAssigned, amend
 from restante.inbox.triage.jobs import Action, State
+from restante.inbox.triage.patching import CONTENT_DROPPED, NotPatched, patched
 from restante.storage.clock import database_now
 from restante.storage.tables.triage import triage_item, triage_job
 
@@ -70,19 +73,21 @@ def carry_out_next(session: Session, job_id: bytes) -> bool:
     ).first()
     if item is None:
         ended = {"state": State.COMPLETED, "finished_at": database_now(session), "due_at": None}
-        _save(session, job_id, amended_payload=None, **ended)
+        _save(session, job_id, **CONTENT_DROPPED, **ended)
         return False
     at = (job.rest_at or job.created_at) + timedelta(milliseconds=job.stagger_ms * item.ordinal)
     if at > database_now(session):
         _save(session, job_id, due_at=at)
         return False
     try:
-        _do(session, job, item.event_id)
+        went = _do(session, job, item.event_id)
         did: dict[str, Any] = {"done": triage_job.c.done + 1}
         if job.canary and not job.done:
-            did |= canary.sent(session, item.event_id)
+            did |= canary.sent(session, went)
     except PASSED_OVER:
         did = {"skipped": triage_job.c.skipped + 1}
+    except NotPatched:
+        did = {"skipped": triage_job.c.skipped + 1, "unpatched": triage_job.c.unpatched + 1}
     gone = connection.execute(
         delete(triage_item).where(
             triage_item.c.job_id == job_id, triage_item.c.ordinal == item.ordinal
@@ -102,7 +107,8 @@ class Overtaken(RestanteError):
     """Another worker did this event, or the job was cancelled, meanwhile: nothing was changed."""
 
 
-def _do(session: Session, job: Any, event_id: bytes) -> None:
+def _do(session: Session, job: Any, event_id: bytes) -> bytes:
+    """→ the id of the event that goes on: this one, or the corrected one."""
     by = Actor(ActorKind(job.actor_kind), job.actor_id)
     actor = by.id or by.kind
     match Action(job.action):
@@ -119,7 +125,12 @@ def _do(session: Session, job: Any, event_id: bytes) -> None:
             quarantine.discard(session, job.tenant_id, event_id, actor=actor, reason=job.reason)
         case Action.AMEND:
             payload = job.amended_payload
-            amend(session, job.tenant_id, event_id, payload, by=by, reason=job.reason)
+            return amend(session, job.tenant_id, event_id, payload, by=by, reason=job.reason)
+        case Action.PATCH:
+            most_bytes = rules(session).max_payload_bytes
+            content = partial(patched, patch=job.merge_patch, most_bytes=most_bytes)
+            return amend(session, job.tenant_id, event_id, content, by=by, reason=job.reason)
+    return event_id
 
 
 def _save(session: Session, job_id: bytes, **values: Any) -> bool:

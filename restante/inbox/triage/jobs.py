@@ -22,6 +22,7 @@ from restante.audit.entries import Entry
 from restante.errors import NotFound, ValidationFailed
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
+from restante.inbox.triage.patching import CONTENT_DROPPED, Fit, fit_of
 from restante.inbox.triage.selection import (
     AT_ONCE,
     Filter,
@@ -35,11 +36,12 @@ from restante.storage.tables.triage import triage_item, triage_job
 
 
 class Action(StrEnum):
-    """What is done to each event."""
+    """What is done to each event. A patch amends, each by what it says itself; jobs tell it as `amend`."""
 
     REDRIVE = "redrive"
     DISCARD = "discard"
     AMEND = "amend"
+    PATCH = "patch"
 
 
 class State(StrEnum):
@@ -53,6 +55,7 @@ class State(StrEnum):
 NEEDED = {
     Action.REDRIVE: Right.EVENTS_REDRIVE,
     Action.AMEND: Right.EVENTS_REDRIVE,
+    Action.PATCH: Right.EVENTS_REDRIVE,
     Action.DISCARD: Right.EVENTS_DISCARD,
 }
 _AUDITED = {
@@ -67,8 +70,9 @@ class Order:
     """What is wanted. `chosen`: a filter, or ids in the order given (None: one that is none).
 
     `stagger_seconds`: the pause between one event and the next. `expected`: how many events a dry
-    run has counted; where it is another number now, nothing is done. `canary`: of a redrive, one
-    event first, and the rest once that one is completed (canary.py).
+    run has counted; where it is another number now, nothing is done. `canary`: one event first, and
+    the rest once that one is completed (canary.py). `amended_payload` is of an amendment, `merge_patch`,
+    an object's text, of a patch (patching.py).
     """
 
     action: Action
@@ -77,6 +81,7 @@ class Order:
     force: bool = False
     stagger_seconds: float = 0
     amended_payload: bytes | None = None
+    merge_patch: bytes | None = None
     expected: int | None = None
     canary: bool = False
 
@@ -86,7 +91,8 @@ class Job:
     """A job, or with no id what one would do. Counts are of events; instants are UTC.
 
     `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more). Of a
-    dry run also how many would go of which inbox, the most first, and which event would go first.
+    dry run also how many would go of which inbox, the most first, which event would go first, and what
+    a patch would make of the first. `unpatched`: of `skipped`, those that it did not fit or change.
     """
 
     job_id: bytes | None
@@ -100,6 +106,7 @@ class Job:
     total: int
     done: int = 0
     skipped: int = 0
+    unpatched: int = 0
     actor_kind: str | None = None
     actor_id: str | None = None
     created_at: datetime | None = None
@@ -110,6 +117,7 @@ class Job:
     stopped_because: str | None = None
     inboxes: tuple[tuple[str, int], ...] = ()
     first_event_id: str | None = None
+    fit: Fit | None = None
 
     @property
     def public_id(self) -> str | None:
@@ -136,6 +144,7 @@ def count(session: Session, administrator: Administrator, order: Order) -> Job:
         _counted(order, selection),
         inboxes=tuple((encode_id(Prefix.AGENT, id_), many) for id_, many in split.most_common()),
         first_event_id=encode_id(Prefix.EVENT, going[0]) if going else None,
+        fit=None if order.merge_patch is None else fit_of(session, going, order.merge_patch),
     )
 
 
@@ -151,7 +160,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
     if order.expected is not None and order.expected != counted.total:
         raise SelectionChanged.at("/expected", f"it would be {counted.total} events now")
     job_id, now = new_id(), database_now(session)
-    canary = order.canary and order.action is Action.REDRIVE
+    canary = order.canary and order.action is not Action.DISCARD
     actor = administrator.by.actor
     runs = counted.total > 0
     connection = session.connection()
@@ -168,6 +177,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
             "forced": order.force,
             "stagger_ms": round(order.stagger_seconds * 1000),
             "amended_payload": order.amended_payload,
+            "merge_patch": order.merge_patch,
             "matched": counted.matched,
             "later_settled": counted.later_settled,
             "beyond_dedup_horizon": counted.beyond_dedup_horizon,
@@ -192,7 +202,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
         Entry(
             administrator.tenant_id,
             administrator.by,
-            _AUDITED[order.action],
+            _AUDITED[_told(order.action)],
             target=encode_id(Prefix.JOB, job_id),
             reason=f"{_many(counted.total, canary=canary)} events: {order.reason}",
         ),
@@ -220,7 +230,7 @@ def cancel(session: Session, administrator: Administrator, job_id: bytes | None)
             finished_at=database_now(session),
             due_at=None,
             canary_until=None,
-            amended_payload=None,
+            **CONTENT_DROPPED,
         )
     )
     if ended.rowcount:
@@ -251,7 +261,7 @@ def _going(order: Order, selection: Selection) -> list[bytes]:
 def _counted(order: Order, selection: Selection) -> Job:
     return Job(
         job_id=None,
-        action=order.action,
+        action=_told(order.action),
         state=None,
         reason=order.reason,
         matched=len(selection.events),
@@ -280,7 +290,11 @@ def _find(session: Session, tenant_id: bytes, job_id: bytes | None) -> Any:
 def job_of(row: Any) -> Job:
     """A row of `triage_job` as a job."""
     told = {name: getattr(row, name) for name in Job.__dataclass_fields__ if name in _KEPT}
-    return Job(**told | {"action": Action(row.action), "state": State(row.state)})
+    return Job(**told | {"action": _told(Action(row.action)), "state": State(row.state)})
+
+
+def _told(action: Action) -> Action:
+    return Action.AMEND if action is Action.PATCH else action
 
 
 _KEPT = frozenset(triage_job.c.keys())

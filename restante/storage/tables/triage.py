@@ -19,7 +19,7 @@ triage_job = Table(
     metadata,
     Column("job_id", Id, primary_key=True),
     Column("tenant_id", Id, nullable=False),
-    Column("action", ascii_text(16), nullable=False),  # redrive | discard | amend
+    Column("action", ascii_text(16), nullable=False),  # redrive | discard | amend | patch
     Column("state", ascii_text(16), nullable=False),  # running | completed | cancelled
     Column("reason", Text, nullable=False),
     Column("actor_kind", ascii_text(16), nullable=False),
@@ -28,6 +28,8 @@ triage_job = Table(
     Column("stagger_ms", Number, nullable=False),
     # the payload of the corrected event
     Column("amended_payload", Blob, nullable=True),
+    # of a patch: what is merged into the payload of each (RFC 7396)
+    Column("merge_patch", Blob, nullable=True),
     # as they were when the job was made
     Column("matched", Integer, nullable=False),
     Column("later_settled", Integer, nullable=False),
@@ -37,6 +39,8 @@ triage_job = Table(
     Column("total", Integer, nullable=False),
     Column("done", Integer, nullable=False),
     Column("skipped", Integer, nullable=False),
+    # of what was passed over: what the patch did not fit, or would have left as it is
+    Column("unpatched", Integer, nullable=False, server_default="0"),
     Column("created_at", Instant, nullable=False),
     Column("finished_at", Instant, nullable=True, index=True),
     # when a worker is to look again: its next event's time, or the end of a worker's turn

@@ -1,0 +1,168 @@
+"""Amend many by one merge patch: what it is, what it would make of them, how, why; then a job."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from blueprints.console.amend import MOST_BYTES, diff_of, wrong_with
+from blueprints.console.form_keys import made_before, new_form_key, once
+from blueprints.console.laid_out import laid_out
+from blueprints.console.narrowing import Narrowing, narrowing
+from blueprints.console.pages import see
+from blueprints.console.sessions import with_session
+from blueprints.console.shell import administrator, shell
+from blueprints.console.triage import CHANGED, INBOXES, MOST_REASON, WAYS, named, number_in
+from extensions import house
+from restante.errors import NotFound, ValidationFailed
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right
+from restante.identity.sessions import SignedIn
+from restante.inbox.inspection import read_patched
+from restante.inbox.redaction import MARK
+from restante.inbox.triage import jobs
+from restante.inbox.triage.jobs import Action, Job, Order, SelectionChanged
+from restante.inbox.triage.patching import NotPatched
+from restante.storage.clock import database_now
+from restante.storage.ids import Prefix, encode_id
+from restante.storage.transaction import Session
+
+blueprint = Blueprint("console_patching", __name__)
+EMPTY = '{\n  "": ""\n}'
+UNSEEN = "What changes was changed since it was checked, so nothing was done. This is what it would do now."
+_REDACTED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
+
+
+@blueprint.get("/quarantine/amend")
+@with_session(Right.EVENTS_REDRIVE)
+def describe(session: Session, who: SignedIn) -> Response:
+    """Which events, and room for what changes in each."""
+    return _page(session, who)
+
+
+@blueprint.post("/quarantine/amend")
+@with_session(Right.EVENTS_REDRIVE, most_bytes=MOST_BYTES)
+def amend_many(session: Session, who: SignedIn) -> Response:
+    """Checked, or done; `step` says which. Only the second changes anything but the audit."""
+    form, admin = request.form, administrator(who)
+    if form.get("step") != "go":
+        return _page(session, who, checked=True)
+    text = _typed()
+    if (job_id := made_before(session, who)) is not None:
+        return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
+    reason, way = form.get("why", "").strip(), form.get("way", "")
+    fault, field = None, None
+    if not 0 < len(reason) <= MOST_REASON:
+        fault, field = f"Say why, in at most {MOST_REASON:,} characters. Nothing was done.", "why"
+    elif way not in WAYS:
+        fault, field = "Choose how they go. Nothing was done.", "way"
+    elif form.get("seen") != _mark(text):
+        fault = UNSEEN
+    if fault or _wrong(text):
+        return _page(session, who, checked=True, status=422, fault=fault, field=field)
+    expected = number_in(form.get("total", ""))
+    order = _order(
+        narrowing(session, admin, form),
+        patch=text.encode(),
+        reason=reason,
+        stagger_seconds=WAYS[way],
+        canary=way == "first",
+        expected=-1 if expected is None else expected,
+    )
+    try:
+        job_id = once(session, who, lambda: jobs.start(session, admin, order))
+    except SelectionChanged:
+        return _page(session, who, checked=True, status=409, fault=CHANGED)
+    except ValidationFailed:
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+    return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
+
+
+def _page(
+    session: Session,
+    who: SignedIn,
+    *,
+    checked: bool = False,
+    status: int = 200,
+    fault: str | None = None,
+    field: str | None = None,
+) -> Response:
+    admin, text = administrator(who), _typed()
+    wrong = _wrong(text) if checked else None
+    checked = checked and wrong is None
+    patch = text.encode() if checked else None
+    chosen, now = narrowing(session, admin, request.values), database_now(session)
+    # whoever checks keeps what he has counted; a set that has changed is counted anew
+    if request.method == "GET" or status == 409:
+        chosen = chosen.until(now)
+    try:
+        dry = jobs.count(session, admin, _order(chosen, patch=patch))
+    except ValidationFailed:
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+    if not dry.matched:
+        status = 404 if status == 200 and "cause" in chosen.fields else status
+        return shell("quarantine_gone.html", session, who, here="quarantine", status=status)
+    way = request.form.get("way", "first")
+    return shell(
+        "patch.html",
+        session,
+        who,
+        here="quarantine",
+        status=422 if wrong and status == 200 else status,
+        chosen=chosen,
+        dry=dry,
+        **named(session, admin, chosen, dry),
+        most_inboxes=INBOXES,
+        counted_at=chosen.filter.until or now,
+        typed=text or EMPTY,
+        seen=_mark(text),
+        checked=checked,
+        fault=wrong or fault,
+        field="patch" if wrong else field,
+        fit=dry.fit,
+        **(_sample(session, admin, dry, patch) if patch is not None else {}),
+        reason=request.form.get("why", "")[:MOST_REASON],
+        way=way if way in WAYS else "first",
+        form_key=new_form_key(),
+    )
+
+
+def _sample(session: Session, admin: Administrator, dry: Job, patch: bytes) -> dict[str, Any]:
+    """What the patch would make of the first that it fits, as lines that change."""
+    first = None if dry.fit is None else dry.fit.first
+    if first is None:
+        return {}
+    try:
+        one = read_patched(session, admin, first, patch)
+    except (NotFound, NotPatched):  # it has left since it was counted
+        return {}
+    before, after = (
+        _REDACTED.sub(r"[redacted: \1]", laid_out(text)) for text in (one.before, one.after)
+    )
+    return {
+        "diff": list(diff_of(before, after)),
+        "sample": encode_id(Prefix.EVENT, first),
+        "redacted": bool(one.rules),
+    }
+
+
+def _order(chosen: Narrowing, *, patch: bytes | None, **more: Any) -> Order:
+    return Order(
+        action=Action.PATCH, chosen=chosen.chosen, merge_patch=patch, **{"reason": "", **more}
+    )
+
+
+def _mark(text: str) -> str:
+    """Of a patch that was checked, so that none goes that was changed since."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _typed() -> str:
+    return request.form.get("patch", "").replace("\r\n", "\n")
+
+
+def _wrong(text: str) -> str | None:
+    return wrong_with(text, most_bytes=house().settings.payload_limit_bytes, what="merge patch")
