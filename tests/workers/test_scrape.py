@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -45,7 +46,10 @@ def statements(database: TestDatabase, one: Sampler) -> list[str]:
     seen: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        if "recipient_id > " in statement or "recipient_id IN (" in statement:
+        if "recipient_id > " in statement or "recipient_id IN (" in statement.replace(
+            "inbox_history.recipient_id",
+            "",  # what is kept of them is one lookup a batch of its own
+        ):
             seen.append(statement)
 
     event.listen(database.engine, "before_cursor_execute", note)
@@ -59,13 +63,13 @@ def statements(database: TestDatabase, one: Sampler) -> list[str]:
 def test_a_sample_asks_the_same_few_things_for_each_lot_of_inboxes(
     database: TestDatabase, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(5):
+    for _ in range(6):
         tenant.agent().publish()
     monkeypatch.setattr(depths, "INBOXES", 2)
     monkeypatch.setattr(depths, "_NEXT", depths._NEXT.limit(2))
     seen = statements(database, Sampler(database))
-    assert len(seen) == 3 * 3
-    assert len({statement.partition("recipient_id IN (")[0] for statement in seen}) == 3
+    kinds = Counter(statement.partition("recipient_id IN (")[0] for statement in seen)
+    assert sorted(kinds.values()) == [3, 3, 4]  # which are next, and twice what lies in two of them
 
 
 def test_a_sampler_with_very_many_inboxes_rests_nine_times_as_long(database: TestDatabase) -> None:
