@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import ColumnElement, func, literal, select
 from sqlalchemy.orm import Session
 
 from restante.audit.actions import Action
@@ -113,13 +113,20 @@ def list_assignments(
 
 def count_unroutable(session: Session, administrator: Administrator) -> int:
     """How many wait for somebody to see to them; COUNTED + 1: more than COUNTED."""
+    return _count(session, administrator, assignment.c.state == State.UNROUTABLE)
+
+
+def count_held(session: Session, administrator: Administrator, agent_id: bytes) -> int:
+    """How many an agent has; COUNTED + 1: more than COUNTED."""
+    held = (assignment.c.agent_id == agent_id, assignment.c.state == State.ASSIGNED)
+    return _count(session, administrator, *held)
+
+
+def _count(session: Session, administrator: Administrator, *which: ColumnElement[bool]) -> int:
     administrator.require(Right.EVENTS_READ)
     some = (
         select(literal(1).label("one"))
-        .where(
-            assignment.c.tenant_id == administrator.tenant_id,
-            assignment.c.state == State.UNROUTABLE,
-        )
+        .where(assignment.c.tenant_id == administrator.tenant_id, *which)
         .limit(COUNTED + 1)
         .subquery()
     )

@@ -34,6 +34,8 @@ def set_status(
     kind: PrincipalKind,
     public_id: str,
     status: MachineStatus,
+    *,
+    reason: str | None = None,
 ) -> Machine:
     """The agent or service with that status. One that is removed stays it: else NotFound, as for no such one.
 
@@ -57,5 +59,6 @@ def set_status(
         )
         connection.execute(delete(granted_scope).where(granted_scope.c.principal_id == found.id))
     action = _ACTIONS[kind, status]
-    record(session, Entry(who.tenant_id, who.by, action, found.public_id, reason=found.name))
+    told = found.name if reason is None else f"{found.name}: {reason}"
+    record(session, Entry(who.tenant_id, who.by, action, found.public_id, reason=told))
     return replace(found, status=status)
