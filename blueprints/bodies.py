@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
-from blueprints.raw_json import NoObject, read_object
+from blueprints.raw_json import MOST_PARTS, Crowded, NoObject, read_object
 from restante.errors import RestanteError, ValidationFailed
 from restante.identity.names import TIDY, UNTIDY
 from restante.trace_context import read_traceparent
@@ -55,12 +55,22 @@ def has_no_body(request: Request) -> bool:
     return is_empty and "HTTP_TRANSFER_ENCODING" not in environ
 
 
-def read_bytes(request: Request, limit: int) -> bytes:
-    """The body. Raises BodyTooLarge, before reading it all, UnsupportedMediaType and MalformedJson."""
+def media_type(request: Request) -> str:
+    """What the body says it is, without parameters."""
+    kind: str = request.environ.get("CONTENT_TYPE", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def read_bytes(request: Request, limit: int, also: Container[str] = ()) -> bytes:
+    """The body. Raises BodyTooLarge, before reading it all, UnsupportedMediaType and MalformedJson.
+
+    `also`: media types that are taken besides `application/json`.
+    """
     environ = request.environ
     length = _announced(environ, limit)
     kind = environ.get("CONTENT_TYPE", "")
-    if kind and kind != "application/json" and not _JSON.fullmatch(kind):
+    is_json = not kind or kind == "application/json" or _JSON.fullmatch(kind)
+    if not is_json and media_type(request) not in also:
         raise UnsupportedMediaType
     if environ.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise UnsupportedMediaType("The body must be sent as it is, without a Content-Encoding.")
@@ -110,14 +120,28 @@ def _read(environ: dict[str, Any], length: int | None, limit: int) -> bytes:
 
 def read_body(text: bytes, model: type[BaseModel]) -> Any:
     """A body as its model, or as the variant of it that it is. Raises MalformedJson and ValidationFailed."""
+    value = read_members(text, getattr(model, "raw_members", RAW))
+    choose: Callable[[dict[str, Any]], type[BaseModel]] | None = getattr(model, "variant", None)
+    if choose is not None:
+        model = choose(value)
+    return checked(value, model)
+
+
+def read_members(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
+    """A JSON object, its members named in `raw` as they came. Raises MalformedJson and ValidationFailed."""
     try:
-        value = read_object(text, getattr(model, "raw_members", RAW))
-        choose: Callable[[dict[str, Any]], type[BaseModel]] | None = getattr(model, "variant", None)
-        if choose is not None:
-            model = choose(value)
-        return model.__pydantic_validator__.validate_python(value)
+        return read_object(text, raw)
     except NoObject as error:
         raise MalformedJson(str(error)) from None
+    except Crowded:
+        told = f"has more than {MOST_PARTS:,} members and items, payloads not counted"
+        raise ValidationFailed.at("", told) from None
+
+
+def checked(value: dict[str, Any], model: type[BaseModel]) -> Any:
+    """An object as its model. Raises ValidationFailed."""
+    try:
+        return model.__pydantic_validator__.validate_python(value)
     except ValidationError as error:
         raise ValidationFailed(errors=_faults(error, "")) from None
 

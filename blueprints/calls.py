@@ -52,8 +52,9 @@ class Reply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: NO_STORE)
     empty: bool = False
+    media_type: str = JSON
 
     def response(self) -> Response:
         """As Flask sends it."""
         content = self.content if type(self.content) is bytes else dumps(self.content)
-        return Response(content, self.status, [("Content-Type", JSON), *self.headers.items()])
+        return Response(content, self.status, [("Content-Type", self.media_type), *self.headers.items()])

@@ -24,7 +24,8 @@ SENT = (
 )
 SHOWN = (
     "ETag, X-Request-Id, Retry-After, WWW-Authenticate, Accept-Signature, Restante-Version, "
-    "Idempotency-Replayed"
+    "Idempotency-Replayed, Restante-Next-Cursor, Restante-Has-More, Restante-Claimable, Restante-Epoch, "
+    "Restante-Next-Poll-Ms, Restante-Claim-Id, Restante-Reason, Restante-Spent"
 )
 PREFLIGHT_SECONDS = 600
 """How long a browser goes by a preflight. It lets nobody read anything: that is decided with each answer."""

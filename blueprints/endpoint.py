@@ -6,7 +6,7 @@ Nothing is looked up per request that could be known when the route was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -15,9 +15,17 @@ from flask import Blueprint, Response, request
 from pydantic import BaseModel, ValidationError
 
 from blueprints.access import Access, states
-from blueprints.bodies import has_no_body, read_body, read_bytes, read_content, read_query
+from blueprints.bodies import (
+    has_no_body,
+    media_type,
+    read_body,
+    read_bytes,
+    read_content,
+    read_query,
+)
 from blueprints.calls import Call, Reply
 from blueprints.changed import changed_by
+from blueprints.cloud_events import Reading, negotiated
 from blueprints.fields import Query
 from blueprints.principal import authenticate
 from blueprints.signatures import check_signature, check_unsigned, is_signed
@@ -59,6 +67,10 @@ class Endpoint:
     other_statuses: dict[int, tuple[str, str]] = field(default_factory=dict)
     body: type[BaseModel] | None = None
     examples: dict[str, Any] = field(default_factory=dict)
+    # the same body in other media types
+    also: Mapping[str, Reading] = field(default_factory=dict)
+    # answers with CloudEvents where they are asked for
+    cloud_events: bool = False
     # no body at all means {}
     body_optional: bool = False
     query: type[BaseModel] = NoQuery
@@ -142,11 +154,8 @@ def _view(
             call.query = read_query(asked, query)
         else:
             call.query = defaults
-        if body is not None and endpoint.body_optional and has_no_body(asked):
-            call.body = body()
-        elif body is not None:
-            call.text = read_bytes(asked, here.settings.body_limit_bytes)
-            call.body = read_body(call.text, body)
+        if body is not None:
+            _take_body(endpoint, body, call)
 
         look = look_of(call)
         seconds = wait_seconds(call) if wait_seconds is not None and asked.method != "HEAD" else 0
@@ -157,9 +166,22 @@ def _view(
             reply = look()
         if topics:
             here.changes.note(principal.tenant_id, topics)
+        if endpoint.cloud_events:
+            reply = negotiated(reply, asked)
         return reply.response()
 
     return view
+
+
+def _take_body(endpoint: Endpoint, body: type[BaseModel], call: Call) -> None:
+    """Read the body into the call."""
+    asked, also = call.request, endpoint.also
+    if endpoint.body_optional and has_no_body(asked):
+        call.body = body()
+        return
+    call.text = read_bytes(asked, house().settings.body_limit_bytes, also)
+    other = also.get(media_type(asked)) if also else None
+    call.body = read_body(call.text, body) if other is None else other.read(call.text)
 
 
 def _look(endpoint: Endpoint, handler: Handler, call: Call) -> Look:

@@ -10,9 +10,10 @@ from pydantic import Field, model_validator
 from blueprints import examples, publishing
 from blueprints.access import any_of
 from blueprints.calls import Call, Reply
+from blueprints.cloud_events import AddressedCloudEvent, taking
 from blueprints.endpoint import Endpoint
 from blueprints.fields import Answer, Body, IdText, PageToken, Query, QueryLimit, Reason
-from blueprints.publications import PublishBody
+from blueprints.publications import AddressedMessage, PublishBody
 from blueprints.shapes import LastError, Producer, Status, WireInstant
 from restante.errors import EventFinal, PageTokenInvalid, ValidationFailed
 from restante.identity.scopes import TenantScope, Verb
@@ -138,6 +139,7 @@ READERS = any_of(Verb.READ, Verb.PUBLISH, TenantScope.EVENTS_READ, TenantScope.E
             ]
         },
     },
+    also=taking(AddressedMessage, AddressedCloudEvent, restanterecipients=examples.AGENT_ID),
     answer=publishing.PublishAnswer,
     answer_examples={"one": {"events": [publishing.MADE]}},
     status=201,

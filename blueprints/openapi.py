@@ -12,14 +12,20 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from blueprints.access import public, states
+from blueprints.cloud_events import BATCH, TOLD, CloudEvent, CloudEvents
 from blueprints.endpoint import Endpoint, endpoint_of
 from blueprints.examples import CALLBACK_ID, KEY_ID
-from blueprints.openapi_answers import COMPONENT_HEADERS, answers, component_examples
+from blueprints.openapi_answers import (
+    COMPONENT_HEADERS,
+    answers,
+    component_examples,
+)
 from blueprints.openapi_others import OTHERS
 from blueprints.openapi_scopes import SCOPES
 from blueprints.shapes import Problem
 from extensions import house
 from restante import __version__
+from restante.bridges.cloud_events import MEDIA_TYPE as ONE
 from restante.identity.signatures.profile import accept_signature
 
 blueprint = Blueprint("openapi", __name__)
@@ -79,7 +85,16 @@ def _build(app: Flask) -> dict[str, Any]:
     models: dict[type[BaseModel], None] = {Problem: None}
     for _, _, endpoint in listed:
         models.update(
-            {model: None for model in (endpoint.answer, endpoint.body) if model is not None}
+            {
+                model: None
+                for model in (
+                    endpoint.answer,
+                    endpoint.body,
+                    *(one.documented for one in endpoint.also.values()),
+                    *((CloudEvent, CloudEvents) if endpoint.cloud_events else ()),
+                )
+                if model is not None
+            }
         )
     references, schemas = models_json_schema(
         [(model, "validation") for model in models], ref_template=REFERENCE
@@ -147,13 +162,33 @@ def _operation(
                 "application/json": {
                     "schema": by_model[endpoint.body],
                     "examples": _examples(endpoint.examples),
-                }
+                },
+                **{
+                    media: {
+                        "schema": by_model[one.documented],
+                        "examples": _examples(one.examples),
+                    }
+                    for media, one in endpoint.also.items()
+                },
             },
         }
     operation["responses"] = answers(
         endpoint,
         {"schema": by_model[endpoint.answer], "examples": _examples(endpoint.answer_examples)},
     )
+    if endpoint.cloud_events:
+        operation["responses"]["200"]["content"] |= (
+            {
+                BATCH: {
+                    "schema": by_model[CloudEvents],
+                    "examples": _examples({"cloud events": [TOLD]}),
+                }
+            }
+            if "events" in endpoint.answer.model_fields
+            else {
+                ONE: {"schema": by_model[CloudEvent], "examples": _examples({"cloud event": TOLD})}
+            }
+        )
     return operation
 
 

@@ -38,7 +38,8 @@ from restante.storage.transaction import Session
 PROBLEMS = (RecipientRefused, IdempotencyKeyReused, IdempotencyInFlight, InboxFull, PayloadTooLarge)
 DESCRIPTION = (
     "All events of a call are written, or none. Recipients are rung once they are committed. With an "
-    "`Idempotency-Key` a repeat is answered with the first run's events."
+    "`Idempotency-Key` a repeat is answered with the first run's events. A CloudEvent is one publication: "
+    "it is the payload, and its `source` and `id` are its idempotency key."
 )
 MESSAGE: dict[str, Any] = {
     "project": "main",

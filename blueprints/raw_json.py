@@ -42,6 +42,14 @@ def _nested(levels: int) -> re.Pattern[bytes]:
 _NESTED = _nested(DEEPEST)
 
 
+MOST_PARTS = 50_000
+"""Members and items of an envelope: a call of 1,000 publications has fewer than 40,000."""
+
+
+class Crowded(Exception):
+    """The envelope has more members and items than any body that is valid."""
+
+
 class NoObject(Exception):
     """The text is no JSON object, or names a member twice; the message says where."""
 
@@ -65,7 +73,7 @@ Alike = tuple[bytes, str, bytes, Raw]
 def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
     """The object that `text` is, its members named in `raw` as Raw or None, wherever in the envelope.
 
-    Raises NoObject.
+    Raises NoObject, and Crowded.
     """
     try:
         value = orjson.loads(text)
@@ -73,6 +81,9 @@ def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
         raise NoObject(f"The body is no JSON: {error}.") from None
     if type(value) is not dict:
         raise NoObject("The body must be a JSON object: { … }.")
+    # a part is two bytes at least; each would be walked, and could be a fault to be told
+    if len(text) > 2 * MOST_PARTS and _is_crowded(value, raw):
+        raise Crowded
     # a name read ≤ a name written ≤ a colon: where all are as many, no name stands twice
     if not _may_name(text, raw) and text.count(b":") == _names_in(value, 0):
         return value
@@ -82,6 +93,18 @@ def read_object(text: bytes, raw: frozenset[str]) -> dict[str, Any]:
         # text and value can only differ where the text names a member twice
         raise NoObject("A member is named twice in one object.") from None
     return value
+
+
+def _is_crowded(value: dict[str, Any], raw: frozenset[str]) -> bool:
+    """Whether it has more than MOST_PARTS members and items, outside of those that are kept raw."""
+    parts, left = 0, [value]
+    while left and parts <= MOST_PARTS:
+        one: Any = left.pop()
+        parts += len(one)
+        if parts <= MOST_PARTS:
+            inner = one if type(one) is list else (v for name, v in one.items() if name not in raw)
+            left += [item for item in inner if type(item) in (dict, list)]
+    return parts > MOST_PARTS
 
 
 def _may_name(text: bytes, raw: frozenset[str]) -> bool:

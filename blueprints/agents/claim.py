@@ -150,6 +150,7 @@ def _shares(call: Call) -> Sharing:
     wait_seconds=lambda call: call.body.wait_seconds,
     traced=True,
     shares=_shares,
+    cloud_events=True,
 ).route(agents, "/inbox/claim")
 def claim_events(session: Session, call: Call) -> Reply:
     """Claim."""
@@ -191,6 +192,7 @@ def claim_events(session: Session, call: Call) -> Reply:
     query=ConsumerQuery,
     answer=LiveClaims,
     answer_examples={"one": {"events": [examples.CLAIMED_EVENT]}},
+    cloud_events=True,
 ).route(agents, "/inbox/claims")
 def list_claims(session: Session, call: Call) -> Reply:
     """Live leases."""

@@ -6,8 +6,9 @@ from blueprints import publishing
 from blueprints.access import any_of
 from blueprints.agents.blueprint import agents
 from blueprints.calls import Call, Reply
+from blueprints.cloud_events import PublishedCloudEvent, taking
 from blueprints.endpoint import Endpoint
-from blueprints.publications import PublishHereBody
+from blueprints.publications import Message, PublishHereBody
 from restante.identity.scopes import TenantScope, Verb
 from restante.storage.transaction import Session
 
@@ -20,6 +21,7 @@ from restante.storage.transaction import Session
     description=publishing.DESCRIPTION,
     body=PublishHereBody,
     examples={"one": publishing.MESSAGE, "many": {"events": [publishing.MESSAGE]}},
+    also=taking(Message, PublishedCloudEvent),
     answer=publishing.PublishAnswer,
     answer_examples={"one": {"events": [publishing.MADE]}},
     status=201,

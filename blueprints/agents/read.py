@@ -152,6 +152,7 @@ class Stats(Answer):
     problems=(CursorGone,),
     wait_seconds=lambda call: call.query.wait_seconds,
     revalidates=True,
+    cloud_events=True,
 ).route(agents, "/inbox")
 def read_inbox(session: Session, call: Call) -> Reply:
     """A page."""
@@ -266,6 +267,7 @@ def read_stats(session: Session, call: Call) -> Reply:
             ],
         }
     },
+    cloud_events=True,
 ).route(agents, "/inbox/<event:event_id>")
 def read_one(session: Session, call: Call) -> Reply:
     """One event."""
