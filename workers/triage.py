@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from restante.inbox.triage.carrying_out import Overtaken, carry_out_next, hand_on, take
+from restante.inbox.triage.carrying_out import (
+    TOGETHER,
+    Overtaken,
+    carry_out_next,
+    hand_on,
+    take,
+)
 from restante.storage.transaction import Database
 from workers.service import Service
 
@@ -14,7 +20,7 @@ EVENTS = 100
 
 
 class Triage(Service):
-    """Some events of one job a pass, each in a transaction of its own."""
+    """Some events of one job a pass, a few of them a transaction."""
 
     name = "triage"
     pause_seconds = 0.5
@@ -28,13 +34,14 @@ class Triage(Service):
         did = 0
         if job_id is None:
             return {"events": did}
-        goes_on = True
-        while goes_on and did < EVENTS and not self._stopping.is_set():
+        more = 1
+        while more and did < EVENTS and not self._stopping.is_set():
+            next_of_job = partial(carry_out_next, job_id=job_id, most=min(TOGETHER, EVENTS - did))
             try:
-                goes_on = self._database.run(partial(carry_out_next, job_id=job_id))
+                more = self._database.run(next_of_job)
             except Overtaken:
                 continue
-            did += goes_on
-        if goes_on:
+            did += more
+        if more:
             self._database.run(partial(hand_on, job_id=job_id))
         return {"events": did, "more": 1}

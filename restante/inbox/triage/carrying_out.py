@@ -1,4 +1,4 @@
-"""Carrying a triage job out: one event a transaction, so that locks are short and a kill loses none.
+"""Carrying a triage job out, a few events a transaction, so that locks are short and a kill loses none.
 
 A worker takes a job for a while; who comes meanwhile takes another. An event that has left
 quarantine since, or would need force now, is passed over and counted.
@@ -6,6 +6,7 @@ quarantine since, or would need force now, is passed over and counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -17,16 +18,21 @@ from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor
 from restante.errors import NotFound, RestanteError
 from restante.inbox import quarantine
+from restante.inbox.place import lock_inboxes
 from restante.inbox.rules import rules
 from restante.inbox.triage import canary
 from restante.inbox.triage.amend import IsAssigned, amend
 from restante.inbox.triage.jobs import Action, State
 from restante.inbox.triage.patching import CONTENT_DROPPED, NotPatched, patched
 from restante.storage.clock import database_now
+from restante.storage.tables.events import agent_inbox
 from restante.storage.tables.triage import triage_item, triage_job
 
 TURN = timedelta(seconds=30)
 """How long a worker has a job to itself; after a kill another goes on then."""
+
+TOGETHER = 20
+"""Events of a transaction, where the job has no pause between them."""
 
 PASSED_OVER = (
     NotFound,
@@ -55,47 +61,48 @@ def take(session: Session) -> bytes | None:
     return job_id
 
 
-def carry_out_next(session: Session, job_id: bytes) -> bool:
-    """Do the job's next event, if its time has come → whether to go on at once."""
+def carry_out_next(session: Session, job_id: bytes, *, most: int = TOGETHER) -> int:
+    """Do the job's next events, if their time has come → how many; 0: it is not to be gone on with now."""
     connection = session.connection()
     job = connection.execute(select(triage_job).where(triage_job.c.job_id == job_id)).first()
     if job is None or job.state != State.RUNNING:
-        return False
+        return 0
     if job.canary_until is not None:
         said = canary.look(session, job)
         _save(session, job_id, **said)
-        return "rest_at" in said and carry_out_next(session, job_id)
-    item = connection.execute(
+        return carry_out_next(session, job_id, most=most) if "rest_at" in said else 0
+    goes_first = job.canary and not job.done
+    items = connection.execute(
         select(triage_item.c.ordinal, triage_item.c.event_id)
         .where(triage_item.c.job_id == job_id)
         .order_by(triage_item.c.ordinal)
-        .limit(1)
-    ).first()
-    if item is None:
+        .limit(1 if goes_first or job.stagger_ms else most)
+    ).all()
+    if not items:
         ended = {"state": State.COMPLETED, "finished_at": database_now(session), "due_at": None}
-        _save(session, job_id, **CONTENT_DROPPED, **ended)
-        return False
-    at = (job.rest_at or job.created_at) + timedelta(milliseconds=job.stagger_ms * item.ordinal)
+        _save(session, job_id, **ended, **CONTENT_DROPPED)
+        return 0
+    first, last = items[0].ordinal, items[-1].ordinal
+    at = (job.rest_at or job.created_at) + timedelta(milliseconds=job.stagger_ms * first)
     if at > database_now(session):
         _save(session, job_id, due_at=at)
-        return False
-    try:
-        went = _do(session, job, item.event_id)
-        did: dict[str, Any] = {"done": triage_job.c.done + 1}
-        if job.canary and not job.done:
-            did |= canary.sent(session, went)
-    except PASSED_OVER:
-        did = {"skipped": triage_job.c.skipped + 1}
-    except NotPatched:
-        did = {"skipped": triage_job.c.skipped + 1, "unpatched": triage_job.c.unpatched + 1}
+        return 0
+    _lock_inboxes(session, [item.event_id for item in items])
+    went, unpatched = _do_each(session, job, [item.event_id for item in items])
+    counts = {
+        "done": triage_job.c.done + len(went),
+        "skipped": triage_job.c.skipped + len(items) - len(went),
+        "unpatched": triage_job.c.unpatched + unpatched,
+    }
+    sent = canary.sent(session, went[0]) if goes_first and went else {}
     gone = connection.execute(
         delete(triage_item).where(
-            triage_item.c.job_id == job_id, triage_item.c.ordinal == item.ordinal
+            triage_item.c.job_id == job_id, triage_item.c.ordinal.between(first, last)
         )
     )
-    if not gone.rowcount or not _save(session, job_id, **did):
+    if gone.rowcount != len(items) or not _save(session, job_id, **counts, **sent):
         raise Overtaken
-    return True
+    return len(items)
 
 
 def hand_on(session: Session, job_id: bytes) -> None:
@@ -104,7 +111,29 @@ def hand_on(session: Session, job_id: bytes) -> None:
 
 
 class Overtaken(RestanteError):
-    """Another worker did this event, or the job was cancelled, meanwhile: nothing was changed."""
+    """Another worker did these events, or the job was cancelled, meanwhile: nothing was changed."""
+
+
+def _lock_inboxes(session: Session, event_ids: Sequence[bytes]) -> None:
+    """Lock order: the inbox rows of all, ascending, before the first event."""
+    if len(event_ids) == 1:
+        return  # its verb does
+    whose = select(agent_inbox.c.recipient_id).where(agent_inbox.c.event_id.in_(event_ids))
+    lock_inboxes(session, set(session.connection().execute(whose).scalars()))
+
+
+def _do_each(session: Session, job: Any, event_ids: Sequence[bytes]) -> tuple[list[bytes], int]:
+    """→ what went, and how many a patch did not fit. What is passed over has changed nothing."""
+    went: list[bytes] = []
+    unpatched = 0
+    for event_id in event_ids:
+        try:
+            went.append(_do(session, job, event_id))
+        except NotPatched:
+            unpatched += 1
+        except PASSED_OVER:
+            continue
+    return went, unpatched
 
 
 def _do(session: Session, job: Any, event_id: bytes) -> bytes:
