@@ -10,6 +10,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 import extensions
 from blueprints import (
+    a2a,
     console,
     cors,
     docs,
@@ -37,6 +38,7 @@ HOME = Path(__file__).resolve().parent
 BLUEPRINTS = (
     agents,
     events.blueprint,
+    a2a.blueprint,
     coordination,
     admin,
     probes.blueprint,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from blueprints import examples
-from blueprints.openapi_answers import ALWAYS, headers, problems
+from blueprints.openapi_answers import ALWAYS, WITH_BODY, headers, problems
 from blueprints.openapi_oauth import OAUTH
 from blueprints.openapi_plain import TEXT, json_answer, object_of
 from blueprints.problems import KINDS
+from restante import errors
+from restante.bridges.a2a import TOKEN_FIELD
 
 _FRAMES = """retry: 4130
 event: ready
@@ -26,6 +28,23 @@ data: {"reason":"shutdown","retry_after_ms":1234}
 """
 
 
+_NOTIFICATION = {
+    "statusUpdate": {
+        "taskId": "0198c5b2-7c3d-7e40-8f1a-2b3c4d5e6f70",
+        "contextId": "trip-17",
+        "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "2031-05-01T09:30:00Z"},
+    }
+}
+_notify_problems: dict[int, list[Any]] = {}
+for _error in (
+    *ALWAYS,
+    *WITH_BODY,
+    errors.RecipientRefused,
+    errors.InboxFull,
+    errors.PayloadTooLarge,
+):
+    if KINDS[_error] not in _notify_problems.setdefault(KINDS[_error].status, []):
+        _notify_problems[KINDS[_error].status].append(KINDS[_error])
 _stream_problems: dict[int, list[Any]] = {}
 for _error in ALWAYS:
     _kind = KINDS[_error]
@@ -76,6 +95,37 @@ SUBSCRIBE: dict[str, Any] = {
             },
         },
         **{str(status): problems(kinds) for status, kinds in sorted(_stream_problems.items())},
+    },
+}
+
+NOTIFY: dict[str, Any] = {
+    "operationId": "notify",
+    "tags": ["Publishing"],
+    "summary": "Take an A2A push notification",
+    "description": "For A2A servers, which are told address and token by `POST /api/v1/a2a/receivers`. "
+    "Taken are the notifications of A2A 1.0 (a StreamResponse) and 0.3 (a task).",
+    "security": [],
+    "parameters": [
+        {
+            "name": TOKEN_FIELD,
+            "in": "header",
+            "required": True,
+            "description": "The token of the push notification configuration.",
+            "schema": TEXT,
+        }
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "examples": {"status": {"value": _NOTIFICATION}},
+            }
+        },
+    },
+    "responses": {
+        "204": {"description": "It is an event of the inbox.", "headers": headers()},
+        **{str(status): problems(kinds) for status, kinds in sorted(_notify_problems.items())},
     },
 }
 
@@ -132,6 +182,7 @@ METRICS: dict[str, Any] = {
 }
 
 OTHERS: dict[str, dict[str, Any]] = {
+    "/api/v1/a2a/notifications": {"post": NOTIFY},
     "/api/v1/agents/{agent_id}/subscribe": {"get": SUBSCRIBE},
     **OAUTH,
     "/health/live": {"get": LIVE},

@@ -18,6 +18,7 @@ PUBLIC = {
     "/",
     "/.well-known/oauth-authorization-server",
     "/api/docs",
+    "/api/v1/a2a/notifications",
     "/api/v1/openapi.json",
     "/health/live",
     "/health/ready",

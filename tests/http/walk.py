@@ -103,6 +103,9 @@ NOTHING = Good()
 PUBLICATION = {"project": "main", "type": "t", "payload": {"n": 1}}
 CALLS: dict[tuple[str, str], Good] = {
     ("POST", f"{A}/events"): said(**PUBLICATION),
+    ("POST", "/api/v1/a2a/receivers"): Good(
+        lambda ids: {"recipient": ids.agent_id, "project": "main"}
+    ),
     ("GET", f"{A}/inbox"): NOTHING,
     ("GET", f"{A}/inbox/<event:event_id>"): NOTHING,
     ("POST", f"{ONE}/ack"): settled(result={}),
