@@ -14,6 +14,7 @@ from gunicorn.http.errors import InvalidHeader
 from gunicorn.workers.ggevent import GeventWorker
 
 from restante.signals.streams import End
+from workers.bodies import Dated
 from workers.joined import Joined
 from workers.outlet import releasing
 from workers.runtime import Runtime
@@ -80,6 +81,7 @@ class Worker(GeventWorker):
         # gunicorn takes such a request (RFC 9112, section 3.2)
         if req.version == (1, 1) and all(name != "HOST" for name, _ in req.headers):
             raise InvalidHeader("HOST", req=req)
+        req.body = Dated(req.body)
         joined = Joined(sock, req.headers)
         try:
             super().handle_request(listener_name, req, joined, addr)

@@ -8,16 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from werkzeug.routing import Rule
 
 from blueprints.access import Access, stated_by
-from restante.audit.listing import list_entries
 from restante.identity.roles import Role, may
-from restante.storage.ids import Prefix, encode_id
-from restante.storage.tables.operators import operator_session
-from tests.console.browsing import Browser, operator_of, signed_in
-from tests.http.household import settle_in
+from tests.console.browsing import Browser, signed_in
+from tests.console.things import things_of
 from tests.http.walking import Watch
 from tests.http.world import World, unknown_id
 
@@ -65,33 +61,7 @@ def address(rule: Rule, ids: dict[str, str]) -> str:
 def theirs(world: World) -> dict[str, str]:
     """What a tenant has that is another's, by the names that routes give it."""
     world.tenant("rival", "main", "rivals-alone")
-    home = settle_in(world, "rival", "rita")
-    groups = home.boss.get("admin/quarantine").json["groups"]
-    who = operator_of(world, "rival", email="r@example.com")
-    signed_in(world, who)
-    session = select(operator_session.c.session_id).where(operator_session.c.operator_id == who.id)
-    raw = world.house.database.run(lambda s: s.connection().execute(session).scalar_one())
-    return {
-        "session_id": encode_id(Prefix.SESSION, raw),
-        "job_id": home.ids.job_id,
-        "signature": groups[0]["failure_signature"],
-        "event_id": home.ids.event_id,
-        "agent_id": home.ids.agent_id,
-        "room_id": home.ids.room_id,
-        "assignment_id": home.ids.assignment_id,
-        "callback_id": home.ids.callback_id,
-        "service_id": home.ids.service_id,
-        "credential_id": home.ids.service_credential,
-        "operator_id": who.public_id,
-        "entry_id": entry_of(world, "rival"),
-        "slug": "rivals-alone",
-    }
-
-
-def entry_of(world: World, tenant: str) -> str:
-    """An entry of its audit."""
-    page = world.house.database.run(lambda s: list_entries(s, world.tenants[tenant], limit=1))
-    return page.entries[0].entry_id
+    return things_of(world, "rival", "rita", slug="rivals-alone")[1]
 
 
 def test_every_page_names_what_there_is_an_example_of(world: World) -> None:

@@ -1,0 +1,1 @@
+"""Hostile input over every endpoint, in process and at a served installation."""
