@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import doorbell, fanout, growth, report, throughput, webhooks
+from bench import console, doorbell, fanout, growth, report, throughput, webhooks
 from bench.load import wait_for_quiet
 from bench.report import Promise
 from tests.architecture.large_inbox import Amounts
 from tests.support import servers
 from tests.support.servers import Server
 
-SCENARIOS = ("throughput", "growth", "fanout", "doorbell", "webhooks")
+SCENARIOS = ("throughput", "growth", "fanout", "doorbell", "webhooks", "console")
 RESULTS = Path(__file__).with_name("results")
 
 
@@ -169,12 +169,28 @@ def _webhooks(
     return [one.told() for one in found], report.webhook_promises(found)
 
 
+def _console(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    found = []
+    for server in running:
+        events = console.MANY // 20 if args.short else console.MANY
+        for one in console.measure(server, events=events, samples=7 if args.short else 21):
+            found.append(one)
+            print(
+                f"  {one.kind} {one.ratio:.2f}: {one.small_ms:.1f} ms few,"
+                f" {one.large_ms:.1f} ms many, {one.address}"
+            )
+    return [one.told() for one in found], report.console_promises(found)
+
+
 _SCENARIOS = {
     "throughput": _throughput,
     "growth": _growth,
     "fanout": _fanout,
     "doorbell": _doorbell,
     "webhooks": _webhooks,
+    "console": _console,
 }
 
 

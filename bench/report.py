@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench import doorbell, fanout, growth, throughput, webhooks
+from bench import console, doorbell, fanout, growth, throughput, webhooks
+from bench.console import Shown
 from bench.doorbell import Doorbell
 from bench.fanout import Fanout
 from bench.growth import Growth, Touched
@@ -114,3 +115,15 @@ def webhook_promises(found: Sequence[Deliveries]) -> Iterable[Promise]:
     for one in found:
         what = f"{one.kind}: p99 of 197 callbacks beside 3 bad ones, of alone"
         yield Promise(what, one.ratio, webhooks.MOST, at_least=False)
+
+
+def console_promises(found: Sequence[Shown]) -> Iterable[Promise]:
+    """Of each server's pages the one that came nearest, and how many are over."""
+    for kind in dict.fromkeys(one.kind for one in found):
+        mine = [one for one in found if one.kind == kind]
+        worst = max(mine, key=lambda one: one.ratio)
+        what = f"{kind}: {worst.address} at 1,000,000 events, of 1,000"
+        yield Promise(what, worst.ratio, console.MOST, at_least=False)
+        what = f"{kind}: of {len(mine)} pages over that"
+        over = sum(one.ratio > console.MOST for one in mine)
+        yield Promise(what, over, 0, at_least=False)

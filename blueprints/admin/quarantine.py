@@ -20,7 +20,8 @@ from restante.errors import (
 from restante.identity.principal import Principal
 from restante.identity.roles import Right
 from restante.inbox.envelope import instant
-from restante.inbox.triage.listing import COUNTED, Group, list_groups, list_quarantined
+from restante.inbox.triage.causes import Group, list_groups
+from restante.inbox.triage.listing import COUNTED, list_quarantined
 from restante.inbox.triage.selection import Filter
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session

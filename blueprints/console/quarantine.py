@@ -15,10 +15,11 @@ from restante.identity.called import called
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
+from restante.inbox.triage.causes import GROUPS, list_groups
+from restante.inbox.triage.causes import LOOKED_AT as LOOKED_AT_EVENTS
 from restante.inbox.triage.job_list import list_jobs
 from restante.inbox.triage.jobs import State
-from restante.inbox.triage.listing import COUNTED, list_groups, list_quarantined
-from restante.inbox.triage.listing import LOOKED_AT as LOOKED_AT_EVENTS
+from restante.inbox.triage.listing import COUNTED, list_quarantined
 from restante.inbox.triage.trend import trends
 from restante.storage.transaction import Session
 
@@ -44,9 +45,10 @@ def causes(session: Session, who: SignedIn) -> Response:
         here="quarantine",
         chosen=chosen,
         groups=groups,
-        trends=trends(session, admin, chosen.filter) if groups else {},
+        trends=trends(session, admin, chosen.filter, [group.failure_signature for group in groups]),
         counted=COUNTED,
         looked_at=LOOKED_AT_EVENTS,
+        most_causes=GROUPS,
         running=running,
         last_job=jobs[0] if jobs else None,
         names=called(session, admin.tenant_id, [job.actor_id for job in jobs]),

@@ -102,7 +102,10 @@ def _to_act_on(session: Session, who: SignedIn) -> dict[str, Any]:
             "may_search": False,
         }
     admin = administrator(who)
-    held = count_quarantined(session, admin)
+    burning = fire(session, admin)
+    # what one cause has too many of, all have
+    whole = burning is None or burning.count <= COUNTED
+    held = count_quarantined(session, admin) if whole else COUNTED + 1
     return {
         "numbers": {
             "quarantine": Number(held, COUNTED, "events"),
@@ -111,7 +114,7 @@ def _to_act_on(session: Session, who: SignedIn) -> dict[str, Any]:
         },
         "waiting": min(held, COUNTED),
         "waiting_capped": held > COUNTED,
-        "fire": fire(session, admin),
+        "fire": burning,
         "may_search": True,
     }
 

@@ -18,8 +18,8 @@ from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.inspection import inspect
 from restante.inbox.triage import jobs
+from restante.inbox.triage.causes import list_groups
 from restante.inbox.triage.jobs import Action, Job, Order, SelectionChanged
-from restante.inbox.triage.listing import list_groups
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session

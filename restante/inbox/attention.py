@@ -22,7 +22,7 @@ from restante.inbox.filling import Filling, list_filling
 from restante.inbox.inbox_list import InboxLine, line_of
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
-from restante.inbox.triage.listing import Group, list_groups
+from restante.inbox.triage.causes import Group, list_groups
 from restante.inbox.triage.selection import Filter
 from restante.inbox.untaken import Untaken, list_untaken
 from restante.sampling.inbox_history import latest_slot

@@ -21,17 +21,17 @@ from restante.identity.roles import Right
 from restante.inbox.browse import status_gate
 from restante.inbox.inspection import Brief
 from restante.inbox.lifecycle import STATUS_OF, Gate, Status
-from restante.inbox.rules import PAGE_EXAMINED
 from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.inboxes import inbox
 
-EXAMINED = PAGE_EXAMINED
+EXAMINED = 500
+"""What is rare is looked for over several pages, none of which takes much longer than one that is full."""
 INBOXES = 30
 """So many are merged, those that last received something."""
-FIRST = 30
+FIRST = 20
 CHUNK = 250
 
 
@@ -88,7 +88,8 @@ def list_tenant_events(
     else:
         below, some = {bytes.fromhex(id_): seq for id_, seq in place[0]}, place[1]
     now = database_now(session)
-    walks = [_walk(session, id_, seq, wanted.since) for id_, seq in below.items()]
+    chunk = min(CHUNK, max(FIRST, EXAMINED // max(1, len(below))))
+    walks = [_walk(session, id_, seq, wanted.since, chunk) for id_, seq in below.items()]
     merged = heapq.merge(*walks, key=lambda row: (row.available_at, row.event_id), reverse=True)
     events: list[Browsed] = []
     for examined, row in enumerate(merged):
@@ -121,7 +122,7 @@ def _heads(
 
 
 def _walk(
-    session: Session, recipient_id: bytes, below: int, since: datetime | None
+    session: Session, recipient_id: bytes, below: int, since: datetime | None, chunk: int
 ) -> Iterator[Any]:
     """The inbox's events below a number, backwards, fetched as they are wanted."""
     most = FIRST
@@ -134,7 +135,7 @@ def _walk(
             yield row
         if len(rows) < most:
             return
-        below, most = rows[-1].sequence_number, CHUNK
+        below, most = rows[-1].sequence_number, chunk
 
 
 def _fits(row: Any, wanted: Wanted, now: datetime) -> bool:

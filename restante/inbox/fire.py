@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
-from restante.inbox.triage.listing import COUNTED
+from restante.inbox.triage.listing import COUNTED, count_of_cause
+from restante.inbox.triage.selection import Filter
 from restante.storage.clock import database_now
 from restante.storage.tables.failures import event_failure
 
@@ -18,6 +19,8 @@ BURNS = timedelta(minutes=15)
 """A fire is out once so long nobody of its cause came in."""
 MANY = 10
 """So many of one cause within that time are a fire; fewer stand in the overview."""
+LOOKED_AT = 300
+"""Which causes burn is told by so many that came in last: every page of the console asks."""
 RISING = timedelta(minutes=1)
 
 
@@ -38,15 +41,16 @@ class Fire:
 
 
 def fire(session: Session, administrator: Administrator) -> Fire | None:
-    """The worst; None when it is calm. Reads the quarantine of the last quarter of an hour by its index."""
+    """The worst; None when it is calm. Reads the last to come in of the last quarter of an hour, by index."""
     administrator.require(Right.QUARANTINE_READ)
     connection, failure = session.connection(), event_failure.c
     now = database_now(session)
     lately = (
         select(failure.failure_signature, failure.quarantined_at)
+        .with_hint(event_failure, Filter().by_time(), "mysql")
         .where(failure.tenant_id == administrator.tenant_id, failure.quarantined_at > now - BURNS)
         .order_by(failure.quarantined_at.desc())
-        .limit(COUNTED)
+        .limit(LOOKED_AT)
         .subquery()
     )
     rows = connection.execute(
@@ -61,24 +65,22 @@ def fire(session: Session, administrator: Administrator) -> Fire | None:
     ).all()
     if not rows:
         return None
-    of_cause = (
+    worst = rows[0].failure_signature
+    first = (
         select(failure.quarantined_at)
+        .with_hint(event_failure, Filter(failure_signature=worst).by_time(), "mysql")
         .where(
             failure.tenant_id == administrator.tenant_id,
-            failure.failure_signature == rows[0].failure_signature,
+            failure.failure_signature == worst,
             failure.quarantined_at.is_not(None),
         )
         .order_by(failure.quarantined_at)
-        .limit(COUNTED + 1)
-        .subquery()
+        .limit(1)
     )
-    whole = connection.execute(
-        select(func.count().label("events"), func.min(of_cause.c.quarantined_at).label("since"))
-    ).one()
     return Fire(
-        failure_signature=rows[0].failure_signature,
-        count=whole.events,
-        since=whole.since,
+        failure_signature=worst,
+        count=count_of_cause(session, administrator, worst),
+        since=connection.execute(first).scalar_one(),
         rising=now - rows[0].last_at < RISING,
         others=len(rows) - 1,
     )

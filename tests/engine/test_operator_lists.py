@@ -14,7 +14,7 @@ from restante.identity.roles import Role
 from restante.identity.tenant_list import list_tenants
 from restante.inbox.event_list import Wanted, list_tenant_events
 from restante.inbox.lifecycle import Status
-from restante.inbox.triage import listing
+from restante.inbox.triage import causes, listing, trend
 from restante.inbox.triage.selection import Filter
 from restante.inbox.triage.trend import trends
 from restante.sampling.upkeep import database_report, upkeep
@@ -95,20 +95,30 @@ def test_causes_are_those_of_the_latest_events(mail: Mailbox, monkeypatch) -> No
     poison(mail, 2, message="older")
     poison(mail, 3, message="newer")
     who = operator(mail.tenant.id)
-    groups = mail.run(lambda s: listing.list_groups(s, who, Filter()))
+    groups = mail.run(lambda s: causes.list_groups(s, who, Filter()))
     assert [(one.message, one.count) for one in groups] == [("newer", 3), ("older", 2)]
     signature = groups[0].failure_signature
     assert mail.run(lambda s: listing.count_of_cause(s, who, signature)) == 3
-    told = mail.run(lambda s: trends(s, who, Filter()))
-    before = list(told[signature])
-    assert (len(before), sum(before)) == (24, 3)
+    told = mail.run(lambda s: trends(s, who, Filter(), [signature]))
+    before = list(told[signature].hours)
+    assert (len(before), sum(before), told[signature].cut) == (24, 3, False)
     pass_time(mail.database, 3 * 3600)
-    after = list(mail.run(lambda s: trends(s, who, Filter()))[signature])
+    after = list(mail.run(lambda s: trends(s, who, Filter(), [signature]))[signature].hours)
     # an hour more, where one has just begun
     assert after in (before[3:] + [0] * 3, before[4:] + [0] * 4)
-    monkeypatch.setattr(listing, "LOOKED_AT", 4)
-    groups = mail.run(lambda s: listing.list_groups(s, who, Filter()))
+    monkeypatch.setattr(trend, "LOOKED_AT", 2)
+    told = mail.run(lambda s: trends(s, who, Filter(), [signature]))
+    assert (sum(told[signature].hours), told[signature].cut) == (2, True)
+    assert len(told[signature].hours) < 24  # as far as it was looked
+    mine = Filter(recipient_id=mail.id)
+    monkeypatch.setattr(causes, "LOOKED_AT", 4)
+    groups = mail.run(lambda s: causes.list_groups(s, who, mine))
     assert [(one.message, one.count) for one in groups] == [("newer", 3), ("older", 1)]
+    groups = mail.run(lambda s: causes.list_groups(s, who, Filter()))
+    assert [(one.message, one.count) for one in groups] == [("newer", 3), ("older", 2)]
+    monkeypatch.setattr(causes, "GROUPS", 1)
+    groups = mail.run(lambda s: causes.list_groups(s, who, Filter()))
+    assert [(one.message, one.count) for one in groups] == [("newer", 3)]
 
 
 def test_the_platform_is_told_of_tenants_and_upkeep(mail: Mailbox) -> None:

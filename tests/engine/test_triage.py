@@ -11,8 +11,9 @@ from restante.identity.scopes import TenantScope
 from restante.inbox.lifecycle import Gate
 from restante.inbox.triage import jobs
 from restante.inbox.triage.carrying_out import carry_out_next, take
+from restante.inbox.triage.causes import list_groups
 from restante.inbox.triage.jobs import Action, State
-from restante.inbox.triage.listing import list_groups, list_quarantined
+from restante.inbox.triage.listing import list_quarantined
 from restante.storage.ids import Prefix, encode_id, new_id
 from tests.engine.snapshot import unchanged
 from tests.engine.triage import EVERYTHING, admin_of, order, poison, read, start, work_off

@@ -7,8 +7,8 @@ from restante.inbox import failures
 from restante.inbox.lifecycle import Gate
 from restante.inbox.quarantine import DEDUP_HORIZON
 from restante.inbox.triage import jobs, selection
+from restante.inbox.triage.causes import list_groups
 from restante.inbox.triage.jobs import Action, State
-from restante.inbox.triage.listing import list_groups
 from restante.inbox.triage.selection import Filter
 from restante.storage.ids import new_id
 from restante.storage.tables.inboxes import inbox

@@ -44,6 +44,26 @@ class Filter:
     since: datetime | None = None
     until: datetime | None = None
 
+    @property
+    def narrows(self) -> bool:
+        """Whether it means some of the events of a kind of failure, but for when they came."""
+        return any((self.recipient_id, self.project_id, self.code, self.quarantine_reason))
+
+    def by_time(self) -> str:
+        """The hint of the index that has what it means in the order in which it came."""
+        index = (
+            "quarantine_of_signature"
+            if self.failure_signature
+            else "quarantine_of_inbox"
+            if self.recipient_id
+            else "quarantine_of_project"
+            if self.project_id
+            else "quarantine_of_reason"
+            if self.quarantine_reason
+            else "quarantine"
+        )
+        return f"FORCE INDEX ({index})"
+
     def conditions(self) -> list[ColumnElement[bool]]:
         """On the rows of `event_failure`."""
         column = event_failure.c
