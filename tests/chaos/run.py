@@ -149,7 +149,8 @@ def _quieten(one: House) -> list[Violation]:
     return found
 
 
-def main() -> None:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command is told."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.run", description=__doc__)
     parser.add_argument("backend", choices=sorted(OF_BACKENDS))
     parser.add_argument("--seconds", type=float, default=60)
@@ -164,7 +165,11 @@ def main() -> None:
         help="of the database, --option=--name=value",
     )
     parser.add_argument("--keep", type=Path, help="a folder for logs and history, kept")
-    args = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def main() -> None:
+    args = arguments()
     seed = new_seed() if args.seed is None else args.seed
     length = f"{args.times} faults" if args.times else f"{args.seconds:.0f} s"
     say(f"chaos on {args.backend}, seed {seed}, {length}")
