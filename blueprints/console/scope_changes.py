@@ -46,7 +46,7 @@ CHANGED = (
 def preview(session: Session, who: SignedIn) -> Response:
     """Who would lose and gain what: a page, or for the matrix the part of it (htmx)."""
     changes = _changes(session, administrator(who))
-    return _previewed(session, who, changes)
+    return previewed(session, who, changes)
 
 
 @blueprint.post("/scopes/apply")
@@ -56,31 +56,33 @@ def apply(session: Session, who: SignedIn) -> Response:
     admin, reason = administrator(who), request.form.get("why", "").strip()
     changes = _changes(session, admin)
     if not changes:
-        return _previewed(session, who, changes, status=422)
+        return previewed(session, who, changes, status=422)
     if len(changes) > MOST_CHANGES:
-        return _previewed(session, who, changes)
+        return previewed(session, who, changes)
     if not reason or len(reason) > REASON_CHARACTERS:
-        return _previewed(session, who, changes, status=422, fault=NO_REASON)
+        return previewed(session, who, changes, status=422, fault=NO_REASON)
     try:
         unfit = change_grants(session, admin, changes, reason=reason)
     except ValidationFailed as error:
         faults = error.members.get("errors") or [{}]
         fault = f"{faults[0].get('detail', error.detail)}. Nothing was changed."
-        return _previewed(session, who, changes, status=422, fault=fault.capitalize())
+        return previewed(session, who, changes, status=422, fault=fault.capitalize())
     if unfit:
         left = [one for one in changes if one not in unfit]
-        return _previewed(session, who, left, status=409, fault=CHANGED)
+        return previewed(session, who, left, status=409, fault=CHANGED)
     return see(f"/scopes?applied={len(changes)}")
 
 
-def _previewed(
+def previewed(
     session: Session,
     who: SignedIn,
     changes: Sequence[Change],
     *,
     status: int = 200,
     fault: str | None = None,
+    why: str = "",
 ) -> Response:
+    """The page of what these would do. `why`: what stands there as the reason before one is given."""
     if len(changes) > MOST_CHANGES:
         changes, status, fault = changes[:MOST_CHANGES], 422, MANY
     part = "HX-Request" in request.headers
@@ -94,7 +96,7 @@ def _previewed(
         changes=changes,
         part=part,
         fault=fault,
-        reason=request.form.get("why", "")[:MOST_TYPED],
+        reason=request.form.get("why", why)[:MOST_TYPED],
         most=COUNTED,
         most_agents=AGENTS,
         most_reason=REASON_CHARACTERS,

@@ -105,13 +105,6 @@ def history(session: Session, who: SignedIn) -> Response:
     )
 
 
-@blueprint.get("/scopes/templates")
-@with_session(Right.AGENTS_READ)
-def templates(session: Session, who: SignedIn) -> Response:
-    """Sets of verbs that go together."""
-    return shell("scopes_templates.html", session, who, here="scopes", **_shown(who))
-
-
 @blueprint.get("/scopes/<agent_id>")
 @with_session(Right.AGENTS_READ)
 def agent(session: Session, who: SignedIn, agent_id: str) -> Response:

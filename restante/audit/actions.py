@@ -25,6 +25,8 @@ class Action(StrEnum):
     SERVICE_ENABLE = "service.enable"
     SERVICE_REMOVE = "service.remove"
     GRANT_ASSIGN = "grant.assign"
+    SCOPE_TEMPLATE_CREATE = "scope_template.create"
+    SCOPE_TEMPLATE_REMOVE = "scope_template.remove"
     CREDENTIAL_CREATE = "credential.create"
     CREDENTIAL_REVOKE = "credential.revoke"
     SIGNING_KEY_CREATE = "signing_key.create"

@@ -26,6 +26,7 @@ class Prefix(StrEnum):
     AUDIT = "aud"
     SESSION = "ses"
     JOB = "job"
+    TEMPLATE = "tpl"
 
 
 _FIELDS = struct.Struct(">IHHQ")  # the high and the low part of the time, version, variant

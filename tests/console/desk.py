@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from restante.audit.entries import IN_PROCESS
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Role
+from restante.identity.scope_templates import Rule, add_template
+from restante.identity.scopes import Verb
 from tests.console.browsing import Browser
 from tests.http.world import Caller, World
 
@@ -35,3 +40,11 @@ class Desk:
         if not hasattr(self, "_boss"):
             self._boss = self.world.service("acme", "boss", ["tenant:agents:read"])
         return self._boss
+
+
+def template_of(world: World, tenant: str) -> str:
+    """A template of scopes that the tenant keeps; its id."""
+    who = Administrator(world.tenants[tenant], IN_PROCESS, role=Role.TENANT_ADMIN, anew=True)
+    rules = [Rule("main", (Verb.READ,))]
+    made = world.house.database.run(lambda s: add_template(s, who, "readers", rules))
+    return made.public_id

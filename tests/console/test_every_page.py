@@ -9,6 +9,7 @@ import pytest
 from restante.identity.roles import Role
 from tests.browser.pages import pages_of
 from tests.console.browsing import Browser, signed_in
+from tests.console.desk import template_of
 from tests.console.html import Element
 from tests.console.test_web_ui_headers import policy
 from tests.console.well_made import STATIC, check_light, check_made
@@ -25,7 +26,8 @@ def ids_of(world: World) -> dict[str, str]:
     """What is there, by the names that routes give it."""
     home = settle_in(world, "acme", "anna")
     group = home.boss.get("admin/quarantine").json["groups"][0]
-    return {**asdict(home.ids), "slug": "main", "signature": group["failure_signature"]}
+    found = {"slug": "main", "signature": group["failure_signature"]}
+    return {**asdict(home.ids), **found, "template_id": template_of(world, "acme")}
 
 
 def loaded(page: Element) -> list[str]:

@@ -32,6 +32,7 @@ ABSENT = {
     "credential_id": unknown_id("key"),
     "operator_id": unknown_id("opr"),
     "entry_id": unknown_id("aud"),
+    "template_id": unknown_id("tpl"),
     "slug": "none",
 }
 

@@ -8,6 +8,7 @@ from restante.audit.listing import list_entries
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.operators import operator_session
 from tests.console.browsing import operator_of, signed_in
+from tests.console.desk import template_of
 from tests.http.household import Household, settle_in
 from tests.http.world import World
 
@@ -35,6 +36,7 @@ def things_of(
         "credential_id": home.ids.service_credential,
         "operator_id": who.public_id,
         "entry_id": entry_of(world, tenant),
+        "template_id": template_of(world, tenant),
         "slug": slug,
     }
 

@@ -61,6 +61,20 @@ granted_scope = Table(
     **TABLE_OPTIONS,
 )
 
+scope_template = Table(
+    "scope_template",
+    metadata,
+    Column("template_id", Id, primary_key=True),
+    Column("tenant_id", Id, nullable=False),
+    Column("name", String(190), nullable=False),
+    # JSON: [[project, `*` or a pattern of projects, [verb, …]], …]
+    Column("rules", Text, nullable=False),
+    Column("created_by", String(190), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "name"),
+    **TABLE_OPTIONS,
+)
+
 credential = Table(
     "credential",
     metadata,
