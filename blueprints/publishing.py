@@ -88,7 +88,8 @@ def shares(call: Call) -> Sharing | None:
     """Publications for one inbox may be written with others': inbox rows are locked in order."""
     body = call.body
     messages: Sequence[Message] = [body] if isinstance(body, Message) else body.events
-    if len(messages) > LARGE:
+    events = sum(1 + len(message.payload.more) for message in messages)
+    if events > LARGE:
         return None
     here = call.path.get("agent_id")
     named = {here} if here else {n for message in messages for n in message.named_recipients()}
@@ -97,7 +98,7 @@ def shares(call: Call) -> Sharing | None:
     (inbox,) = named
     key = idempotency_key(call.request)
     once = None if key is None else call.principal.id + key.encode()
-    return Sharing(kind=Kind.PUBLISH, order=inbox.encode(), events=len(messages), once=once)
+    return Sharing(kind=Kind.PUBLISH, order=inbox.encode(), events=events, once=once)
 
 
 def publish_call(session: Session, call: Call, *, here: str | None = None) -> Reply:
