@@ -231,13 +231,14 @@ def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: boo
 
 @main.command()
 @click.option("--url", metavar="U", help="Also try what is served there, through its proxy.")
+@click.option("--patient", is_flag=True, help="With --url: wait for a stream's first heartbeat.")
 @as_json
 @click.pass_context
-def doctor(context: click.Context, *, url: str | None, as_json: bool) -> None:
+def doctor(context: click.Context, *, url: str | None, patient: bool, as_json: bool) -> None:
     """Look at settings, server, schema and clocks. Exit 1 where `serve` would refuse to start."""
     examination = examine_all(MIGRATIONS)
     if url is not None:
-        examination.findings += look_from_outside(url, os.environ)
+        examination.findings += look_from_outside(url, os.environ, patient=patient)
     answer = {
         "ok": examination.ok,
         "server": examination.server,

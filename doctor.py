@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import difflib
 import os
+import resource
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from config import PREFIX, Settings, SettingsRefused, load_settings
 from restante.errors import NotFound
 from restante.identity.oidc.metadata import ProviderFailed
 from restante.identity.oidc.provider import Provider
+from restante.identity.sealing import SealBroken
+from restante.identity.server_keys import Purpose, ServerKeys
 from restante.identity.tenants import find_tenant
+from restante.inbox.timers import oldest_due
 from restante.storage import incarnation, schema
 from restante.storage.clock import database_now
 from restante.storage.engine import make_engine
 from restante.storage.finding import Finding, Level
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
+from workers import conditions
 from workers.egress import make_egress
 
 CLOCK_SECONDS = 5.0
@@ -55,6 +60,9 @@ class Examination:
             sentence = f"{settings.database_file} is not there yet: run `restante db upgrade`."
             self.findings.append(_refused("database", sentence))
             return
+        _, files = resource.getrlimit(resource.RLIMIT_NOFILE)  # serve takes as many as it may
+        self.findings += conditions.of_settings(settings)
+        self.findings += conditions.of_host(settings, environ, files=files)
         engine = make_engine(settings.database_url, busy_seconds=10)
         try:
             self._look(engine, settings, migrations)
@@ -77,6 +85,8 @@ class Examination:
             return
         database = Database(engine)
         self.findings += clocks(database)
+        self.findings += keys(settings, database)
+        self.findings += burdens(settings, database)
         try:
             present = database.run(incarnation.current)
             incarnation.check_seen(settings.instance, settings.database_url, present)
@@ -107,6 +117,25 @@ def clocks(database: Database) -> Iterator[Finding]:
             f"The database's clock differs from this machine's by {difference:+.0f} s. Restante goes by "
             "the database's; signed requests of agents with a right clock would be refused. Run NTP on both.",
         )
+
+
+def keys(settings: Settings, database: Database) -> Iterator[Finding]:
+    """Whether the server's keys open. None is made here: without any there is nothing to find."""
+    try:
+        signing = ServerKeys(settings.secret_keys, Purpose.TOKEN)
+        database.run(lambda session: signing.check(session, database_now(session)))
+    except SealBroken as error:
+        yield _refused("secret_key", error.detail)
+
+
+def burdens(settings: Settings, database: Database) -> Iterator[Finding]:
+    """Whether timers run, and whether connections last."""
+    due_at, now = database.run(lambda session: (oldest_due(session), database_now(session)))
+    yield from conditions.of_maintenance(settings, due_at, now)
+    if database.engine.dialect.name != "sqlite":
+        asked = text("SELECT @@max_connections")
+        most = database.run(lambda session: session.connection().execute(asked).scalar_one())
+        yield from conditions.of_connections(settings, int(most))
 
 
 def identity_provider(settings: Settings, database: Database) -> Iterator[Finding]:

@@ -77,6 +77,12 @@ class ServerKeys:
         self._opened = opened
         return opened
 
+    def check(self, session: Session, now: datetime) -> None:
+        """Raises SealBroken where `signer` would; makes none where there is none."""
+        row = self._signer(session, now)
+        if row is not None:
+            self._sealer.open(row.private_sealed, row.kid)
+
     def live(self, session: Session, now: datetime) -> list[ServerKey]:
         """Those that verify now, or will: oldest first."""
         return live_keys(session, now, [self.purpose])

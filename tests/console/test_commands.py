@@ -85,6 +85,7 @@ def test_unbinding_disabling_and_what_doctor_says_of_a_provider(
         told = command.run("doctor").stdout
         assert "RESTANTE_OIDC_ISSUER does not do" not in told
         assert "'nowhere'" in told
+        assert "identity_provider" in told
         assert "'acme'" not in told
         provider.discovery["issuer"] = "https://evil.example"
         done = command.run("doctor")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from contextlib import suppress
@@ -31,13 +32,17 @@ class Listener:
     url: str
     token: str
     method: str = "GET"
+    tls: ssl.SSLContext | None = None
     head: str = ""
     frames: list[Frame] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
-        self._socket = socket.create_connection((parts.hostname or "", parts.port or 80), 10)
+        host = parts.hostname or ""
+        self._socket = socket.create_connection((host, parts.port or 80), 10)
+        if self.tls is not None:
+            self._socket = self.tls.wrap_socket(self._socket, server_hostname=host)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         self._socket.sendall(
             f"{self.method} {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"

@@ -13,7 +13,15 @@ from restante.errors import UnsupportedDatabase
 from restante.storage.durability import durability
 from restante.storage.finding import Level
 from restante.storage.members import GRANT
-from restante.storage.probe import OLDEST, Server, _cluster, _refused, _too_old, parse_version
+from restante.storage.probe import (
+    OLDEST,
+    Server,
+    _cluster,
+    _isolation,
+    _refused,
+    _too_old,
+    parse_version,
+)
 
 SAFE = {
     "innodb_flush_log_at_trx_commit": "1",
@@ -103,3 +111,52 @@ def test_a_group_that_does_not_tell_its_members_is_refused_with_the_grant() -> N
     assert finding.level is Level.REFUSED
     assert GRANT in finding.sentence
     assert list(_cluster({}, cast("Connection", Denying()))) == []
+
+
+def levels(variables: dict[str, str], spoken: str = "READ-COMMITTED") -> list[str]:
+    """What a server with these variables is refused for, and whose connections get this isolation."""
+
+    class Answering:
+        def execute(self, _: object) -> Answering:
+            return self
+
+        def scalar(self) -> str:
+            return spoken
+
+    connection = cast("Connection", Answering())
+    found = [*_isolation(variables, connection), *_cluster(variables, connection)]
+    assert all(finding.level is Level.REFUSED for finding in found)
+    return [finding.subject for finding in found]
+
+
+GROUP = {
+    "group_replication_group_name": "x",
+    "group_replication_single_primary_mode": "ON",
+    "group_replication_consistency": "BEFORE_ON_PRIMARY_FAILOVER",
+}
+
+
+@pytest.mark.parametrize(
+    ("variables", "subjects"),
+    [
+        ({}, []),
+        (GROUP, []),
+        ({"log_bin": "ON", "binlog_format": "STATEMENT"}, ["binlog_format"]),
+        ({"log_bin": "OFF", "binlog_format": "STATEMENT"}, []),
+        ({"read_only": "ON"}, ["read_only"]),
+        ({"wsrep_on": "ON"}, ["galera"]),
+        ({**GROUP, "group_replication_single_primary_mode": "OFF"}, ["group_replication"]),
+        (
+            {**GROUP, "group_replication_consistency": "EVENTUAL"},
+            ["group_replication_consistency"],
+        ),
+    ],
+)
+def test_a_server_that_cannot_keep_a_promise(
+    variables: dict[str, str], subjects: list[str]
+) -> None:
+    assert levels(variables) == subjects
+
+
+def test_a_proxy_that_keeps_its_own_isolation() -> None:
+    assert levels({}, "REPEATABLE-READ") == ["isolation"]

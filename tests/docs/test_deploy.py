@@ -1,0 +1,157 @@
+"""Units, image and compose file of deploy/: their tools take them, and what they name is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from commands import main
+from config import PREFIX, Settings
+from tests.docs.pages import ROOT
+
+DEPLOY = ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+DOCKERFILE = (DEPLOY / "docker" / "Dockerfile").read_text()
+COMPOSE = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())
+# read and not imported: these modules have gevent patch the interpreter
+STOPPING_SECONDS = sum(
+    float(
+        re.findall(rf"^{name} = ([\d.]+)$", (ROOT / "workers" / file).read_text(), re.MULTILINE)[0]
+    )
+    for name, file in (("DRAIN_SECONDS", "worker.py"), ("GRACEFUL_SECONDS", "serving.py"))
+)
+FILES = Settings.model_fields["max_streams"].default + 1_000
+SETTINGS = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+
+
+def takes(words: list[str]) -> None:
+    """Raise where `restante` does not know a command or an option of it."""
+    group: click.Command = main
+    while isinstance(group, click.Group):
+        group = group.commands[words.pop(0)]
+    group.make_parser(click.Context(group)).parse_args(words)
+
+
+def unit(path: Path) -> dict[str, list[str]]:
+    """The values of each key, by `section.key`."""
+    section, found = "", {}
+    for line in path.read_text().splitlines():
+        if head := re.fullmatch(r"\[(\w+)\]", line):
+            section = head[1]
+        elif line and not line.startswith("#"):
+            key, sign, value = line.partition("=")
+            assert sign, f"{path.name}: {line}"
+            assert re.fullmatch(r"[A-Z]\w*", key), f"{path.name}: {line}"
+            found.setdefault(f"{section}.{key}", []).append(value)
+    return found
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_a_unit_says_what_serve_needs(path: Path) -> None:
+    told = unit(path)
+    ((program, *words),) = map(shlex.split, told["Service.ExecStart"])
+    assert Path(program).name == "restante"
+    takes(words)
+    assert int(told["Service.TimeoutStopSec"][0]) >= 30
+    assert told["Service.KillMode"] == ["mixed"]  # gunicorn's first process tells its workers
+    named = re.findall(rf"\b{PREFIX}[A-Z_]+", path.read_text())
+    assert set(named) <= SETTINGS
+    for key in ("User", "StateDirectory", "RuntimeDirectory", "EnvironmentFile", "Environment"):
+        assert told[f"Service.{key}"] == unit(UNITS[0])[f"Service.{key}"], key
+    if "serve" in words:
+        assert int(told["Service.TimeoutStopSec"][0]) > STOPPING_SECONDS
+        assert int(told["Service.LimitNOFILE"][0]) >= FILES
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_takes_a_unit(path: Path, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip(
+            "left out: systemd-analyze is not on this machine; the test above reads the units"
+        )
+    copy = tmp_path / path.name
+    copy.write_text(path.read_text().replace("/opt/restante/bin/restante", "/bin/true"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def instructions() -> list[tuple[str, str]]:
+    """(instruction, arguments) of the Dockerfile, continued lines joined."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE).replace("\\\n", " ")
+    pairs = [line.partition(" ") for line in text.splitlines() if line]
+    return [(name, rest.strip()) for name, _, rest in pairs]
+
+
+def test_the_image_has_all_that_is_shipped_and_nothing_else() -> None:
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL"}
+    known |= {"HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    assert {name for name, _ in instructions()} == known
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    copied = [
+        word
+        for name, rest in instructions()
+        if name == "COPY" and not rest.startswith("--from")
+        for word in rest.split()[:-1]
+    ]
+    assert all(list(ROOT.glob(word)) for word in copied)
+    wanted = shipped["targets"]["wheel"]["only-include"]
+    assert not [name for name in wanted if not any(fnmatch(name, word) for word in copied)]
+    ignored = (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().splitlines()
+    assert "*" in ignored
+    assert {line[1:] for line in ignored if line.startswith("!")} == set(copied)
+
+
+def test_the_image_runs_as_nobody_special_and_gets_its_signals() -> None:
+    told = dict(instructions())  # the last of each: what runs
+    assert all(
+        re.search(r":\d[\w.-]+( AS build)?$", rest) for n, rest in instructions() if n == "FROM"
+    )
+    assert told["USER"].isdigit()
+    assert int(told["USER"]) > 0
+    order = [name for name, _ in instructions()]
+    assert order.index("USER") < order.index("VOLUME")
+    takes(json.loads(told["CMD"]))
+    assert json.loads(told["ENTRYPOINT"]) == ["restante"]
+    assert "/health/ready" in told["HEALTHCHECK"]
+    assert "--require-hashes" in DOCKERFILE
+    assert {word.partition("=")[0] for word in told["ENV"].split()} - SETTINGS == {
+        "PATH",
+        "PYTHONUNBUFFERED",
+    }
+
+
+def test_the_compose_file_holds_together() -> None:
+    services = COMPOSE["services"]
+    for name, service in services.items():
+        assert re.search(r":\d", service["image"]) or "build" in service, f"{name} has no version"
+        for other in service.get("depends_on", {}):
+            assert other in services
+        for volume in service.get("volumes", ()):
+            assert volume.partition(":")[0] in COMPOSE["volumes"]
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:"), "a proxy lets others in"
+    for name in ("migrate", "restante"):
+        assert set(services[name]["environment"]) <= SETTINGS
+        assert services[name]["read_only"]
+        assert services[name]["ulimits"]["nofile"] >= FILES
+    takes(list(services["migrate"]["command"]))
+    assert float(services["restante"]["stop_grace_period"].removesuffix("s")) > STOPPING_SECONDS
+    # nothing secret has a value here, and what is missing is said before anything starts
+    text = (DEPLOY / "docker" / "compose.yaml").read_text()
+    for secret in ("RESTANTE_SECRET_KEY", "DATABASE_PASSWORD", "RESTANTE_PUBLIC_URL"):
+        assert re.search(rf"\$\{{{secret}:\?", text)
+        assert not re.search(rf"\$\{{{secret}(?!:\?)", text)
+    assert (DEPLOY / "docker" / services["restante"]["build"]["context"]).resolve() == ROOT
+    assert (ROOT / services["restante"]["build"]["dockerfile"]).is_file()
