@@ -25,8 +25,9 @@ _ASK = (
 )
 PATIENCE_SECONDS = 5
 """Until a host has let in and told its state: one that hangs is passed over."""
-READ_ONLY = frozenset({ER.OPTION_PREVENTS_STATEMENT, 1836})
-"""Refusals of a server that takes no writes (1290, 1836): of COMMIT as well, before anything is decided."""
+REFUSALS = frozenset({ER.OPTION_PREVENTS_STATEMENT, 1836, 3781, 3782, 3783, 3796, 3797, 3798, 3799})
+"""Of a server that takes no writes (1290, 1836), that was to lead and let a statement wait too long (3781 to
+3783), or that leaves its group (3796 to 3799): nothing was done, nor committed where it was a COMMIT."""
 _LEAVING = frozenset({ER.SERVER_SHUTDOWN, 3100, 3101})
 """It is being ended, or its group took a transaction back: conflict, or a member that leaves."""
 
@@ -99,7 +100,7 @@ def leave_if_led_elsewhere(context: Any) -> None:
     code = context.original_exception.args[0] if context.original_exception.args else None
     if context.connection is None or context.is_disconnect:
         return
-    if code in READ_ONLY or (code in _LEAVING and not _still_leads(context.connection)):
+    if code in REFUSALS or (code in _LEAVING and not _still_leads(context.connection)):
         context.is_disconnect = True
 
 

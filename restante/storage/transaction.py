@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 
 from restante.errors import OutcomeUnknown, Overloaded
 from restante.storage.clock import OFFSET, teach_clock
-from restante.storage.members import READ_ONLY
+from restante.storage.members import REFUSALS
 from restante.storage.unit import Unit
 
 # blueprints, which import no SQLAlchemy, name its type from here
@@ -36,8 +36,8 @@ log = logging.getLogger("restante.storage")
 T = TypeVar("T")
 
 # lock wait, deadlock, NOWAIT, record changed (MariaDB snapshot isolation), write conflict and
-# certification failure of a cluster, read-only after a failover
-RETRYABLE = frozenset({1205, 1213, 3572, 1020, 1180, 3100, 3101, 1290, 1792, 1836})
+# certification failure of a cluster, read-only
+RETRYABLE = frozenset({1205, 1213, 3572, 1020, 1180, 3100, 3101, 1792}) | REFUSALS
 # no such server now, too many connections, shutting down, gone away, lost
 UNREACHABLE = frozenset({2002, 2003, 2006, 2013, 1040, 1053, 1077, 1927})
 TRIES = 4
@@ -263,7 +263,7 @@ def commit(session: Session) -> None:
         session.commit()
     except DBAPIError as error:
         at_commit = (error.statement or "").upper() in ("", "COMMIT")
-        if error.connection_invalidated and at_commit and _code(error) not in READ_ONLY:
+        if error.connection_invalidated and at_commit and _code(error) not in REFUSALS:
             raise OutcomeUnknown from error
         raise
 

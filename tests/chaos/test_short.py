@@ -1,4 +1,7 @@
-"""The fault suite in short: `make chaos` goes on for as long as one likes, on every database."""
+"""The fault suite in short: `make chaos` goes on for as long as one likes, on every database.
+
+A group of three takes a minute to begin: only `make chaos BACKEND=cluster` has it.
+"""
 
 from __future__ import annotations
 

@@ -70,6 +70,14 @@ def test_make_targets_exist(page: Path) -> None:
         assert target in targets, f"make {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_modules_that_are_run_are_there(page: Path) -> None:
+    for module in re.findall(r"python -m ([\w.]+)", page.read_text()):
+        if module.split(".")[0] in ROOMS:
+            place = ROOT / module.replace(".", "/")
+            assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), module
+
+
 def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = re.findall(

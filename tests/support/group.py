@@ -31,11 +31,24 @@ STATE = (
 RECOVERY = (
     "SET SQL_LOG_BIN = 0",
     "CREATE USER IF NOT EXISTS recovery@'127.0.0.1' IDENTIFIED BY 'recovery'",
-    "GRANT REPLICATION SLAVE ON *.* TO recovery@'127.0.0.1'",
-    "GRANT CONNECTION_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO recovery@'127.0.0.1'",
+    (
+        "GRANT REPLICATION SLAVE, CONNECTION_ADMIN, GROUP_REPLICATION_STREAM ON *.*"
+        " TO recovery@'127.0.0.1'"
+    ),
     "SET SQL_LOG_BIN = 1",
+    # kept, so that it joins by itself when it is started again
+    (
+        "CHANGE REPLICATION SOURCE TO SOURCE_USER = 'recovery', SOURCE_PASSWORD = 'recovery'"
+        " FOR CHANNEL 'group_replication_recovery'"
+    ),
 )
-BEGIN = "START GROUP_REPLICATION USER = 'recovery', PASSWORD = 'recovery'"
+OF_TESTS = (
+    "--group-replication-ip-allowlist=127.0.0.1/32",
+    "--group-replication-message-cache-size=134217728",
+)
+# it does once it has its user of recovery
+NOT_YET = "--group-replication-start-on-boot=OFF"
+BEGIN = "START GROUP_REPLICATION"
 
 
 @dataclass
@@ -94,7 +107,7 @@ def start_group(folder: Path, *, options: Sequence[str] = (), durable: bool = Tr
     group = Group([])
     # one after the other: the first to start makes what all are copied from
     for number, port in enumerate(ports, start=1):
-        given = [*_options(number, ports, name), *options]
+        given = [*member_options(number, ports, name), *options]
         member = group._threads.submit(
             start, "mysql", folder / f"m{number}", durable=durable, port=port, options=given
         ).result()
@@ -109,10 +122,12 @@ def start_group(folder: Path, *, options: Sequence[str] = (), durable: bool = Tr
     first.execute("SET GLOBAL group_replication_bootstrap_group = OFF")
     for member in group.members:
         group.bring_back(member)
+        member.options = [option for option in member.options if option != NOT_YET]
     return group
 
 
-def _options(number: int, ports: Sequence[int], name: str) -> list[str]:
+def member_options(number: int, ports: Sequence[int], name: str) -> list[str]:
+    """Those of docs/operations.md, and those of tests alone."""
     mine = ports[number - 1]
     return [
         f"--server-id={number}",
@@ -124,13 +139,15 @@ def _options(number: int, ports: Sequence[int], name: str) -> list[str]:
         f"--group-replication-group-name={name}",
         f"--group-replication-local-address=127.0.0.1:{mine}",
         "--group-replication-group-seeds=" + ",".join(f"127.0.0.1:{port}" for port in ports),
-        "--group-replication-ip-allowlist=127.0.0.1/32",
-        # started by hand: a fresh member has no user of recovery yet
-        "--group-replication-start-on-boot=OFF",
-        "--group-replication-consistency=BEFORE_ON_PRIMARY_FAILOVER",
-        "--group-replication-message-cache-size=134217728",
         # the other stack opens a port of its own on all of the machine's addresses
         "--group-replication-communication-stack=MYSQL",
+        "--group-replication-recovery-use-ssl=ON",
+        "--group-replication-ssl-mode=REQUIRED",
+        NOT_YET,
+        "--group-replication-consistency=BEFORE_ON_PRIMARY_FAILOVER",
+        "--group-replication-member-expel-timeout=0",
+        "--group-replication-unreachable-majority-timeout=10",
+        *OF_TESTS,
     ]
 
 

@@ -16,7 +16,7 @@ from app import create_app
 from config import load_settings
 from restante.errors import OutcomeUnknown
 from restante.storage.members import GRANT, PATIENCE_SECONDS, Members, leave_if_led_elsewhere
-from restante.storage.transaction import commit
+from restante.storage.transaction import RETRYABLE, commit
 from tests.support.serving import SECRET_KEY
 
 HOSTS = [("a", 1), ("b", 2), ("c", 3)]
@@ -123,6 +123,9 @@ def test_who_is_no_primary_is_told_with_the_reason(row: Any, why: str) -> None:
     [
         (1290, 0, True),
         (1836, 0, True),
+        # it was to lead, and let statements wait too long; its group is being left
+        (3781, 0, True),
+        (3799, 0, True),
         # a conflict in the group: it takes writes as before, so this transaction is not there
         (3101, 0, False),
         (3100, 0, False),
@@ -162,6 +165,7 @@ def test_an_error_of_connecting_has_no_connection_to_give_up() -> None:
     [
         # a member that leads no more refuses before anything is decided
         ("COMMIT", 1290, True, DBAPIError),
+        ("SELECT 1", 3781, True, DBAPIError),
         # a conflict, by a member that leads on
         ("COMMIT", 3101, False, DBAPIError),
         ("COMMIT", 3101, True, OutcomeUnknown),
@@ -190,3 +194,9 @@ def test_an_application_is_made_on_several_hosts(tmp_path: Path) -> None:
     made = create_app(settings)
     with made.app_context():
         assert extensions.db.engine.url.host == "a"
+
+
+def test_what_a_group_refuses_is_repeated() -> None:
+    assert {1180, 3100, 3101, 1290, 1836, 3781, 3782, 3783, 3796, 3797, 3798, 3799} <= RETRYABLE
+    # a table that no group takes: it would be refused for ever
+    assert 3098 not in RETRYABLE
