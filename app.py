@@ -16,6 +16,7 @@ from blueprints import (
     docs,
     events,
     home,
+    manual,
     oauth,
     openapi,
     problem_pages,
@@ -46,6 +47,7 @@ BLUEPRINTS = (
     openapi.blueprint,
     home.blueprint,
     docs.blueprint,
+    manual.blueprint,
     problem_pages.blueprint,
 )
 

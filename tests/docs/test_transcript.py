@@ -15,10 +15,14 @@ SECTIONS = ("The first five minutes", "An agent without writing HTTP")
 
 
 def readme() -> list[Block]:
-    """Commands, and between them what they answer; then those of the page on memory, which go on there."""
+    """Commands, and between them what they answer; then those of pages that go on there."""
     return [
         b
-        for page, sections in (("README.md", SECTIONS), ("docs/memory.md", ("A key",)))
+        for page, sections in (
+            ("README.md", SECTIONS),
+            ("docs/bridges.md", ("CloudEvents", "A2A")),
+            ("docs/memory.md", ("A key",)),
+        )
         for b in blocks(ROOT / page)
         if b.heading in sections and b.language != "python"
     ]
@@ -28,7 +32,7 @@ def readme() -> list[Block]:
 def test_README_answers_are_what_its_commands_print(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
-    assert compare(readme(), run(readme(), serve, tmp_path)) == 11
+    assert compare(readme(), run(readme(), serve, tmp_path)) == 15
 
 
 @pytest.mark.timeout(300)

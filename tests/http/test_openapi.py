@@ -28,6 +28,9 @@ from tests.support.serving import SECRET_KEY
 PAGES = {
     "/",
     "/api/docs",
+    "/docs",
+    "/docs/<path:name>",
+    "/docs/search",
     "/problems",
     "/problems/<slug>",
     "/static/<path:filename>",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import anyio
 from mcp import Client, StdioServerParameters
 
+from tests.docs.pages import ROOT, blocks, prose
 from tests.sdk.mcp_harness import ALL, HOSTILE, Harness, fenced, harness, mail, text
 from tests.sdk.real_server import PROJECT, Server
 
@@ -132,11 +134,16 @@ def test_what_was_finished_here_is_not_worked_again(real_server: Server, tmp_pat
 
 
 def test_over_stdio_as_a_harness_starts_it(real_server: Server, tmp_path: Path) -> None:
+    """By the settings that docs/agents.md shows, with this agent's own values in them."""
     agent = real_server.agent(*ALL)
+    page = ROOT / "docs" / "agents.md"
+    (shown,) = [block.text for block in blocks(page) if block.heading == "MCP"]
+    said = json.loads(shown)["mcpServers"]["restante"]
+    env = {**agent.environment(tmp_path), "RESTANTE_PROJECT": PROJECT}
     started = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "restante_agent", "mcp", "--lease", "60"],
-        env=agent.environment(tmp_path),
+        command=str(Path(sys.executable).with_name(said["command"])),
+        args=said["args"],
+        env={name: env[name] for name in (*said["env"], "RESTANTE_STATE_DIR")},
     )
     event_id = mail(agent, text="over stdio")
 
@@ -144,7 +151,9 @@ def test_over_stdio_as_a_harness_starts_it(real_server: Server, tmp_path: Path) 
         async with Client(started) as client:
             assert "claim" in (client.instructions or "")
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            assert {"wait", "claim", "ack", "turn", "publish", "memory_put"} <= set(tools)
+            resources = (await client.list_resources()).resources
+            named = set(re.findall(r"`([^`\n]+)`", prose(page)))
+            assert {*tools, *(str(one.uri) for one in resources)} <= named
             assert all(tool.description for tool in tools.values())
             assert tools["ack"].input_schema["additionalProperties"] is False
             model = Harness(client)

@@ -33,6 +33,14 @@ console.log(JSON.stringify({
 """
 
 
+INSTALLED = """
+import { Client, version } from "restante-agent";
+import { Receiver } from "restante-agent/webhook";
+if (!Client || !Receiver) throw new Error("something is missing");
+console.log(version);
+"""
+
+
 ENDED = """
 import { Agent, Client } from "restante-agent";
 const agent = new Agent(Client.fromEnvironment(), ({ signal }) => {
@@ -93,6 +101,13 @@ def test_npm_packs_what_is_needed_and_no_more(tmp_path: Path) -> None:
         names = {name.removeprefix("package/") for name in archive.getnames()}
     here = {path.relative_to(PACKAGE).as_posix() for path in SOURCES}
     assert names == here | {"README.md", "LICENSE", "package.json"}
+    quiet = ["--silent", "--offline", "--no-audit", "--no-fund"]
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    install = [argv[0], "install", *quiet, str(packed)]
+    subprocess.run(install, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert not (tmp_path / "node_modules" / "restante-agent").is_symlink()
+    done = run_program(tmp_path, INSTALLED, {})
+    assert (done.returncode, done.stdout.strip()) == (0, package_version()), done.stderr
     assert (
         json.loads((PACKAGE / "package.json").read_text()).keys()
         & {

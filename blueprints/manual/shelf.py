@@ -1,0 +1,33 @@
+"""Which pages there are, and for whom: the index in the order in which a reader needs them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs"
+
+READERS: dict[str, tuple[str, ...]] = {
+    "Agents": ("agents", "memory", "rooms", "webhooks", "bridges", "sdk-parity"),
+    "Producers": ("producers", "publishing", "examples/orders/README"),
+    "Operators": ("operations", "deploy", "runbook", "administration", "roles", "scale"),
+    "Security reviewers": ("security-model", "reliability"),
+    "Whoever wants to know how it works": (
+        "main-flow",
+        "state-machine",
+        "glossary",
+        "decisions/README",
+    ),
+}
+WITHIN = frozenset({"requirements"})
+"""For those who work on Restante itself: read in the repository."""
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The pages that are there, those of the index first."""
+    there = {
+        path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("**/*.md")
+    } - WITHIN
+    listed = [name for pages in READERS.values() for name in pages if name in there]
+    return (*listed, *sorted(there - set(listed)))
