@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from sqlalchemy.orm import Session
 from restante.identity.operators import Operator, invite
 from restante.identity.roles import Role
 from restante.identity.sessions import Method, begin_session
+from restante.sampling.depths import depths
 from restante.sampling.history import KEPT, slot_of
+from restante.sampling.inbox_history import SLOT, SLOTS, write_depths
 from restante.storage.clock import database_now
 from restante.storage.tables.operation import DELIVERED_CLASSES, tenant_history
 from restante.storage.tables.operators import operator
@@ -200,7 +202,7 @@ def _remember(session: Session, tenant_id: bytes) -> None:
         last = slot_of(now, span_seconds)
         count = min(kept // span, 1_500) - 1
         rows, arrived = [], 10_000
-        for number in range(count, 0, -1):
+        for number in range(count, -1, -1):
             at = last - number * span
             day = math.cos((at.hour + at.minute / 60 - 13) / 24 * math.tau)
             many = round((500 + 320 * day + 25 * math.sin(number * 1.7)) * span_seconds / 60)
@@ -227,3 +229,13 @@ def _remember(session: Session, tenant_id: bytes) -> None:
             )
         for start in range(0, len(rows), 200):
             connection.execute(insert(tenant_history), rows[start : start + 200])
+    lie, _ = depths(session, b"")
+    for number in range(SLOTS):
+        some = [
+            replace(
+                one,
+                pending=round(one.pending * (0.6 + 0.4 * math.cos(number / (4 + one.head % 7)))),
+            )
+            for one in lie
+        ]
+        write_depths(session, now - number * SLOT, some)

@@ -214,6 +214,33 @@ def test_keys_lead_somewhere_and_times_are_local_if_one_likes(house: Furnished, 
     expect(page.locator("#story [data-zone]")).to_have_text("UTC")
 
 
+def test_what_is_left_of_a_lease_steps_down_where_it_stands(house: Furnished, page: Page) -> None:
+    """The words by a script, the ring by itself; nobody who wants no motion has one."""
+    agent = house.agents["night-batch"]
+    agent.claim(limit=1, lease_seconds=62, consumer="steps")
+    page.clock.install()
+    page.goto(f"/inboxes/{agent.id}/in-flight")
+    lease = page.locator(".lease").first
+    words, ring = lease.locator("time"), lease.locator("svg")
+    before, where = words.inner_text(), (lease.bounding_box(), words.bounding_box())
+    page.clock.run_for(4_000)
+    assert words.inner_text() != before
+    assert (lease.bounding_box(), words.bounding_box()) == where
+    arcs = [
+        ring.evaluate(
+            "(one, at) => { one.pauseAnimations(); one.setCurrentTime(at);"
+            " return getComputedStyle(one.lastElementChild).strokeDasharray; }",
+            seconds,
+        )
+        for seconds in (0, 30, 62)
+    ]
+    shares = [float(arc.partition("px")[0]) for arc in arcs]
+    assert shares[0] > shares[1] > shares[2] == 0
+    page.emulate_media(reduced_motion="reduce")
+    expect(ring).to_be_hidden()
+    expect(words).to_be_visible()
+
+
 def test_one_of_two_tabs_has_the_stream_and_both_hear(house: Furnished, page: Page) -> None:
     assert house.boss is not None
     page.goto("/overview")

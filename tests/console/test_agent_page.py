@@ -57,22 +57,30 @@ def test_what_it_holds_is_shown_with_what_is_left_of_each_lease(
     for _ in range(2):
         bob.publish(alice)
     alice.claim(limit=1, consumer="laptop-a", lease_seconds=600)
-    alice.claim(limit=1, consumer="laptop-b", lease_seconds=30)
+    alice.claim(limit=1, lease_seconds=30)
     world.pass_time(27)
     text = tab(admin, alice, "in-flight")
     assert "laptop-a" in text
+    assert "no name given" in text
+    assert "its lease is over" not in text
     leases = {
         int(one.attributes["data-whole"]): (
             int(one.attributes["data-left"]),
-            one.attributes["class"],
+            one.attributes.get("class"),
         )
-        for one in admin.page.all("span")
+        for one in admin.page.all("time")
         if "data-left" in one.attributes
     }
     assert set(leases) == {600, 30}
     assert 565 <= leases[600][0] <= 573
-    assert leases[600][1] == "lease"
-    assert leases[30][1] == "lease late"
+    assert leases[600][1] is None
+    assert leases[30][1] == "late"
+    rings = [one.attributes for one in admin.page.all("animate")]
+    assert {one["dur"] for one in rings} == {f"{left}s" for left, _ in leases.values()}
+    steps = {one["dur"]: one["values"].split(";") for one in rings}
+    assert all(some[-1] == "0 100" for some in steps.values())
+    assert len(steps[f"{leases[600][0]}s"]) == 31
+    assert len(steps[f"{leases[30][0]}s"]) <= leases[30][0] + 1
     world.pass_time(60)
     assert "its lease is over" in tab(admin, alice, "in-flight")
 
