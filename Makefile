@@ -69,6 +69,11 @@ chaos: venv ## faults under clients, then the checker; BACKEND=mariadb, mysql, s
 	@exec $(BIN)/python -m tests.chaos.run $(or $(BACKEND),mariadb) --seconds $(or $(SECONDS),60) \
 		$(if $(SEED),--seed $(SEED)) $(if $(BROKEN),--broken $(BROKEN)) $(CHAOS_ARGS)
 
+.PHONY: herd
+herd: venv ## ten thousand agents whose server restarts under them; BACKEND=mariadb, mysql AGENTS=10000 SEED=7
+	@exec $(BIN)/python -m tests.chaos.herd $(or $(BACKEND),mariadb) --agents $(or $(AGENTS),10000) \
+		$(if $(SEED),--seed $(SEED))
+
 .PHONY: fuzz
 fuzz: venv ## hostile input to every endpoint of a served installation; BACKEND=sqlite, mariadb, mysql SECONDS=60 SEED=7
 	@exec $(BIN)/python -m tests.fuzz.run $(or $(BACKEND),sqlite) --seconds $(or $(SECONDS),60) \

@@ -41,17 +41,22 @@ class PooledResolver:
         if not self._places.acquire(timeout=seconds):
             raise CallFailed(Cause.LOOKUP, "every lookup of this process hangs")
         try:
-            future = self._executor.submit(
-                self._lookup, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-            )
+            future = self._executor.submit(self._look_up, host, port)
         except BaseException:
             self._places.release()
             raise
         future.add_done_callback(lambda _: self._places.release())
         try:
-            rows = future.result(timeout=max(0.0, end - monotonic()))
+            found = future.result(timeout=max(0.0, end - monotonic()))
         except TimeoutError:
             raise CallFailed(Cause.LOOKUP, f"no answer about {host} in {seconds:.1f} s") from None
+        if isinstance(found, str):
+            raise CallFailed(Cause.LOOKUP, f"{host}: {found}")
+        return [row[4][0] for row in found]
+
+    def _look_up(self, host: str, port: int) -> list[tuple[Any, ...]] | str:
+        """The resolver's rows, or its error: one raised in a thread of gevent's is a page in the log."""
+        try:
+            return self._lookup(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         except (OSError, UnicodeError) as error:
-            raise CallFailed(Cause.LOOKUP, f"{host}: {error}") from None
-        return [row[4][0] for row in rows]
+            return str(error)

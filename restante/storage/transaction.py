@@ -40,6 +40,9 @@ T = TypeVar("T")
 RETRYABLE = frozenset({1205, 1213, 3572, 1020, 1180, 3100, 3101, 1792}) | REFUSALS
 # no such server now, too many connections, shutting down, gone away, lost
 UNREACHABLE = frozenset({2002, 2003, 2006, 2013, 1040, 1053, 1077, 1927})
+# disk full, table full, error on writing a file
+FULL = frozenset({1021, 1114, 1026})
+NO_SPACE = ("disk is full", "errno: 28", "No space left", "error 28 ")
 TRIES = 4
 SQLITE_WAIT_SECONDS = 1.0
 _TRY = "restante.try"
@@ -172,7 +175,7 @@ class Database:
 
         Deadlocks and lock waits repeat the whole of it (at most 4 tries, jittered, counted).
         Raises Overloaded (no slot or, on SQLite, no turn within a second; lock waits without
-        end) and OutcomeUnknown (the connection broke during COMMIT).
+        end; a disk that is full) and OutcomeUnknown (the connection broke during COMMIT).
         """
         if self._gate is None:
             answer, session = self._run(work)
@@ -231,6 +234,9 @@ class Database:
                 raise Overloaded from None
             self._sleep(random.uniform(0.005, 0.05))  # noqa: S311 - jitter, not a secret
             return tries
+        if _no_space(error):
+            log.error("disk_full code=%s", _code(error))
+            raise Overloaded from error
         if (code := _code(error)) is None:
             raise error
         # a statement told to repeat, a connection found dead, a server that is just not there
@@ -270,3 +276,7 @@ def commit(session: Session) -> None:
 
 def _sqlite_busy(error: DBAPIError) -> bool:
     return type(error.orig).__module__ == "sqlite3" and "locked" in str(error.orig)
+
+
+def _no_space(error: DBAPIError) -> bool:
+    return _code(error) in FULL or any(words in str(error.orig) for words in NO_SPACE)

@@ -13,6 +13,7 @@ import pymysql
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from tests.chaos.disk import filled
 from tests.chaos.group_faults import IN_A_GROUP, Fault
 from tests.chaos.house import House
 from tests.chaos.proxy import Proxy, Trouble
@@ -124,6 +125,13 @@ def database_restarted(house: House, draw: random.Random) -> Iterator[None]:
     server.stop()
     yield
     server.launch()
+
+
+def disk_full(house: House, draw: random.Random) -> Iterator[None]:
+    """The database has not a byte left to write to. MySQL waits for one, and looks once a minute."""
+    with filled(_server(house).folder):
+        yield
+    _server(house).execute("CREATE DATABASE IF NOT EXISTS written")
 
 
 def database_read_only(house: House, draw: random.Random) -> Iterator[None]:
@@ -250,6 +258,7 @@ ON_SERVERS: dict[str, Fault] = {
     "database read-only": database_read_only,
     "connections used up": connections_used_up,
 }
+ON_SMALL_DISKS: dict[str, Fault] = {"disk full": disk_full}
 OF_BACKENDS: dict[str, dict[str, Fault]] = {
     "sqlite": ANYWHERE,
     "mariadb": ANYWHERE | BELOW | ON_SERVERS,
@@ -260,7 +269,7 @@ OF_BACKENDS: dict[str, dict[str, Fault]] = {
 
 def inflict(house: House, name: str, draw: random.Random) -> None:
     """Begin a fault, hold it for a moment, make it good."""
-    steps = iter(OF_BACKENDS[house.backend][name](house, draw))
+    steps = iter((OF_BACKENDS[house.backend] | ON_SMALL_DISKS)[name](house, draw))
     next(steps)
     time.sleep(draw.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
     for _ in steps:

@@ -22,6 +22,8 @@ from restante.storage.transaction import Database
 from tests.acceptance.roster import Member, Roster, enrol_in
 from tests.chaos.books import Books, read_books
 from tests.chaos.cellar import Cellar, cellar
+from tests.chaos.clocks import off_by
+from tests.chaos.disk import small
 from tests.chaos.history import Call, calls, read_lines
 from tests.chaos.producer import PROJECT
 from tests.chaos.proxy import Proxy
@@ -162,16 +164,23 @@ def house(
     server: Server | None = None,
     database: str = DATABASE,
     options: Sequence[str] = (),
+    hours_off: Sequence[float] = (),
+    small_disk: bool = False,
 ) -> Iterator[House]:
     """Start all of it; end all that was started. Raises Unavailable where the database cannot be had.
 
     `server`: one that runs already and stays; faults must not end it. `options`: of servers started here.
+    `hours_off`: of the clocks of the web nodes and, last, of the maintenance's host (clocks.drawn).
+    `small_disk`: the database's can be full.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    clocks = [off_by(hours) for hours in hours_off] or [{}]
     settings = dict(SETTINGS)
     if broken:
         settings |= {"CHAOS_BROKEN": broken, "PYTHONPATH": str(BROKEN)}
     with ExitStack() as stack:
+        if small_disk:
+            stack.enter_context(small(folder / backend))
         below = stack.enter_context(
             cellar(backend, folder, database=database, server=server, options=options)
         )
@@ -188,7 +197,7 @@ def house(
                 log=folder / f"serve-{number}.log",
                 workers=1 if backend == "sqlite" or len(ports) > 1 else 2,
                 port=port,
-                settings=_settings(settings, folder, number),
+                settings=_settings({**settings, **clocks[number % len(clocks)]}, folder, number),
             )
             stack.callback(node.kill)
             nodes.append(node)
@@ -196,7 +205,7 @@ def house(
             stack.callback(streets[-1].close)
         for node in nodes:
             node.wait_until_ready()
-        env = environment(below.shown, nodes[0].settings)
+        env = environment(below.shown, {**nodes[0].settings, **clocks[-1]})
         one = House(backend, folder, seed, crew, below, nodes, streets, env, roster)
         if backend != "sqlite":
             one.start_maintainer()

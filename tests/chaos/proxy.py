@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 CHUNK = 64 * 1024
+SLOW_SECONDS = 0.1
 
 
 class Trouble(StrEnum):
@@ -25,12 +26,14 @@ class Trouble(StrEnum):
 
     `STALL_UP` and `STALL_DOWN`: bytes to or from the server wait, and go on once it is healed.
     `HALF_OPEN`: the server's end is closed, the client's stays open and silent until it is healed.
+    `SLOW`: everything takes SLOW_SECONDS longer, each way.
     `DEAF`: requests arrive, their answers are lost; healing cuts what has lost any.
     """
 
     STALL_UP = "stall_up"
     STALL_DOWN = "stall_down"
     HALF_OPEN = "half_open"
+    SLOW = "slow"
     DEAF = "deaf"
 
 
@@ -148,6 +151,8 @@ class Proxy:
                 while self._trouble in (stall, Trouble.HALF_OPEN):
                     wire.is_broken |= self._trouble is Trouble.HALF_OPEN
                     await self._changed.wait()
+                if self._trouble is Trouble.SLOW:
+                    await asyncio.sleep(SLOW_SECONDS)
                 if self._trouble is Trouble.DEAF and stall is Trouble.STALL_DOWN:
                     wire.is_broken = True
                     continue

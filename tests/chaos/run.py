@@ -16,10 +16,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from tests.acceptance.seeds import new_seed, say
+from tests.chaos import clocks
 from tests.chaos.checker import Violation, violations
-from tests.chaos.faults import OF_BACKENDS, inflict
+from tests.chaos.disk import begin_again_with_mounts
+from tests.chaos.faults import OF_BACKENDS, ON_SMALL_DISKS, inflict
 from tests.chaos.history import Call
 from tests.chaos.house import Crew, House, house
 from tests.chaos.service import seconds_without, told
@@ -168,9 +171,31 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def special(backend: str, seed: int) -> dict[str, Any]:
+    """What a house has besides where this machine gives it; where it does not, it is said.
+
+    Clocks that are hours off; of a server, a disk that can be full, for which this program begins again.
+    """
+    found: dict[str, Any] = {}
+    try:
+        if backend in ("mariadb", "mysql"):
+            begin_again_with_mounts()
+            found["small_disk"] = True
+    except Unavailable as error:
+        say(f"left out: disk full - {error}")
+    try:
+        clocks.off_by(0)
+        found["hours_off"] = clocks.drawn(seed)
+        say(f"hours by which the clocks of hosts are off: {found['hours_off']}")
+    except Unavailable as error:
+        say(f"left out: clocks that are off - {error}")
+    return found
+
+
 def main() -> None:
     args = arguments()
     seed = new_seed() if args.seed is None else args.seed
+    more = special(args.backend, seed)
     length = f"{args.times} faults" if args.times else f"{args.seconds:.0f} s"
     say(f"chaos on {args.backend}, seed {seed}, {length}")
     try:
@@ -183,8 +208,10 @@ def main() -> None:
                 crew=Crew(),
                 broken=args.broken,
                 options=args.server_option,
+                **more,
             ) as one:
-                names = args.fault or list(OF_BACKENDS[args.backend])
+                on_disk = ON_SMALL_DISKS if "small_disk" in more else {}
+                names = args.fault or [*OF_BACKENDS[args.backend], *on_disk]
                 report = torment(
                     one,
                     for_times(names, args.times, seed)

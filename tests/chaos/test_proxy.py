@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.chaos.proxy import Proxy, Trouble
+from tests.chaos.proxy import SLOW_SECONDS, Proxy, Trouble
 from tests.support.waiting import wait_until
 
 
@@ -91,6 +92,23 @@ def test_what_is_stalled_goes_on(proxy: Proxy, echo: Echo, way: Trouble) -> None
         assert (b"1\n" in echo.heard) is (way is Trouble.STALL_DOWN)
         proxy.heal()
         assert wire.recv(10) == b"1\n"
+
+
+def test_what_is_slow_comes_as_it_was_sent(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    real = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        slept.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr("tests.chaos.proxy.asyncio.sleep", noted)
+    with dial(proxy) as wire:
+        wire.settimeout(5)
+        proxy.trouble(Trouble.SLOW)
+        wire.sendall(b"1\n")
+        assert wire.recv(10) == b"1\n"
+    assert slept == [SLOW_SECONDS, SLOW_SECONDS]
 
 
 def test_a_lost_answer_was_carried_out_and_never_comes(proxy: Proxy, echo: Echo) -> None:

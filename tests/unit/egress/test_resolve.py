@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from gevent.threadpool import ThreadPoolExecutor as RealThreads
 
 from restante.egress.refusal import CallFailed, Cause
 from restante.egress.resolve import PooledResolver
@@ -55,6 +56,18 @@ def test_a_lookup_that_fails_is_a_call_that_failed(
     with pytest.raises(CallFailed) as failed:
         PooledResolver(threads, 2, lookup=lookup)("h.example.com", 443, 5)
     assert failed.value.cause is Cause.LOOKUP
+    assert str(error) in failed.value.note
+
+
+def test_a_lookup_that_fails_leaves_no_page_in_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    """The pool of gevent writes whatever is raised in a thread of it, and names are chosen by tenants."""
+
+    def lookup(host: str, port: int, **kinds: int) -> Rows:
+        raise socket.gaierror(socket.EAI_NONAME, "no such name")
+
+    with RealThreads(1) as threads, pytest.raises(CallFailed):
+        PooledResolver(threads, 1, lookup=lookup)("h.example.com", 443, 5)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_lookups_that_hang_are_given_up_and_keep_their_places_until_they_end(
