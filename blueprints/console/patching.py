@@ -31,7 +31,7 @@ from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_patching", __name__)
-EMPTY = '{\n  "": ""\n}'
+EMPTY = "{\n  \n}"
 UNSEEN = "What changes was changed since it was checked, so nothing was done. This is what it would do now."
 _REDACTED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 

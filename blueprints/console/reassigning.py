@@ -109,6 +109,7 @@ def _page(
         detail = error.members["errors"][0]["detail"]
         status, fault, others = 409, f"{detail[:1].upper()}{detail[1:]}.", []
     candidates = [*move.candidates, *others] if move else []
+    has = move.loser if move and move.loses else None
     ids = {c.agent_id: encode_id(Prefix.AGENT, c.agent_id) for c in candidates}
     unknown = bool(also) and (
         named is None or any(c.agent_id == named and not c.able for c in others)
@@ -123,6 +124,7 @@ def _page(
         move=move,
         candidates=candidates,
         ids=ids,
+        free=[ids[c.agent_id] for c in candidates if c.able and c.agent_id != has],
         also=also,
         unknown=unknown,
         to=to or (POLICY if move and move.to else ids.get(named or b"", "")),

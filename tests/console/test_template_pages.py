@@ -140,7 +140,7 @@ def test_wu_039_a_tenants_templates_are_its_own_and_an_operator_makes_none(desk:
     for agent in (desk.agent.id, unknown_id("agt")):
         rival.post(f"{mine}/apply", {**form, "agents": agent})
         assert rival.answer.status_code == 422
-        told.add(rival.page.one("main").text.replace(agent, ""))
+        told.add(rival.page.one("div", role="alert").text.replace(agent, ""))
     assert len(told) == 1
     operator = signed_in(world, email="o@example.com")
     assert operator.get(path).status_code == 200
