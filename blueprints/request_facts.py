@@ -11,7 +11,7 @@ from blueprints.request_ids import request_id
 from restante.storage.ids import Prefix, decode_id, encode_id
 
 PUBLISHED = "restante.published"
-"""Key of a request's environ: the ids of the events that it published, those there were among them."""
+"""Key of a request's environ: the events that it published, as it was told of them."""
 MOST_EVENTS = 20
 
 
@@ -27,15 +27,16 @@ def facts(request: Request) -> dict[str, str]:
     if who is not None:
         told["tenant"] = encode_id(Prefix.TENANT, who.tenant_id)
         told[who.kind.value] = who.public_id
-    events: list[str] = request.environ.get(PUBLISHED, [])
+    published = request.environ.get(PUBLISHED, [])
+    events = [event["event_id"] for event in published[:MOST_EVENTS]]
     named = (request.view_args or {}).get("event_id")
     if named is not None and decode_id(Prefix.EVENT, named) is not None:
         events = [named]
     if events:
-        told["events"] = ",".join(events[:MOST_EVENTS])
+        told["events"] = ",".join(events)
     return told
 
 
 def note_published(request: Request, made: list[dict[str, Any]]) -> None:
     """Keep what a call has published for its span and its line."""
-    request.environ[PUBLISHED] = [event["event_id"] for event in made]
+    request.environ[PUBLISHED] = made

@@ -19,7 +19,7 @@ from workers.maintenance import Maintenance
 from workers.presence import Presence
 from workers.registrar import Registrar
 from workers.service import Services
-from workers.spans import LAST_MS
+from workers.spans import send_the_last
 from workers.sweeper import Sweeper
 from workers.tailing import Tailing
 from workers.watching import WatchBeats, Watching
@@ -90,7 +90,7 @@ class Runtime:
         self.services.stop()
         self.neighbours.stop()
         if self.house.spans is not None:
-            self.house.spans.force_flush(LAST_MS)
+            send_the_last(self.house.spans)
 
     def _forward(self, rings: Sequence[Ring]) -> None:
         self.echoes.heard(rings)

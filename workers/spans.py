@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-LAST_MS = 2_000
+LAST_SECONDS = 2.0
 """So long the end of a process waits for its last spans to be taken."""
 
 
@@ -44,3 +45,10 @@ def make_spans(environ: Mapping[str, str]) -> TracerProvider | None:
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
+
+
+def send_the_last(provider: TracerProvider) -> None:
+    """Have what waits sent, but not at any price: its own time-out is not kept where a collector is away."""
+    sending = threading.Thread(target=provider.force_flush, daemon=True, name="restante-spans")
+    sending.start()
+    sending.join(LAST_SECONDS)

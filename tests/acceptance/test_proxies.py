@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
-from tests.acceptance.conftest import Serve, upgraded
+from tests.acceptance.conftest import upgraded
 from tests.acceptance.proxies import Caddy, HAProxy, Nginx, Proxy
 from tests.acceptance.stage import Stage
 from tests.support.listening import Listener
 from tests.support.ports import free_port
-from tests.support.serving import RestanteCommand
+from tests.support.serving import RestanteCommand, Served
 from tests.support.unavailable import had
 from tests.support.waiting import wait_until
 
@@ -126,21 +126,26 @@ def test_targets_arrive_as_sent_and_nobody_writes_whence_he_comes(
         assert get(proxy.url, inside, tls)[0] == 404
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stage(
-    migrated_on: Callable[[str], str], serve: Serve, tmp_path: Path
+    migrated_on: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Stage, int]]:
-    """A served installation whose public address is that of a proxy, and the proxy's port."""
-    url, port = migrated_on("sqlite"), free_port()
+    """A served installation whose public address is that of a proxy, and the proxies' port, in turn."""
+    url, port, folder = migrated_on("sqlite"), free_port(), tmp_path_factory.mktemp("served")
     settings = {
-        "RESTANTE_INSTANCE": str(tmp_path / "instance"),
+        "RESTANTE_INSTANCE": str(folder / "instance"),
         "RESTANTE_TRUSTED_PROXIES": "1",
         "RESTANTE_PUBLIC_URL": f"https://localhost:{port}",
     }
-    one = Stage(upgraded(url), serve(url, settings=settings))
-    yield one, port
-    one.close()
-    one.database.engine.dispose()
+    served = Served(url, log=folder / "log", settings=settings)
+    try:
+        served.wait_until_ready()
+        one = Stage(upgraded(url), served)
+        yield one, port
+        one.close()
+        one.database.engine.dispose()
+    finally:
+        served.process.kill_group()
 
 
 def listen(stage: Stage, proxy: Proxy, tls: ssl.SSLContext) -> Listener:

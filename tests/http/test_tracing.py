@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    SimpleSpanProcessor,
+    SpanExporter,
+    SpanExportResult,
+)
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
@@ -93,6 +100,27 @@ def test_what_is_refused_and_what_names_no_route_have_their_spans(
     assert (nowhere.name, nowhere.parent) == ("GET", None)
     assert refused.name == "GET /api/v1/agents/<agent_id>/inbox"
     assert not [span for span in (nowhere, refused) if "planted" in span.to_json()]
+
+
+def test_a_collector_that_is_away_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(where, "LAST_SECONDS", 0.01)
+    away, asked = threading.Event(), threading.Event()
+
+    class Away(SpanExporter):
+        def export(self, spans: object) -> SpanExportResult:
+            asked.set()
+            away.wait(20)
+            return SpanExportResult.FAILURE
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(Away(), schedule_delay_millis=60_000))
+    provider.get_tracer("x").start_span("x").end()
+    try:
+        where.send_the_last(provider)
+        assert asked.wait(20)
+        assert not away.is_set()  # it is still at it
+    finally:
+        away.set()
 
 
 def test_without_a_collector_nothing_is_traced(
