@@ -23,6 +23,7 @@ from restante.sampling.inbox_history import SLOT, SLOTS, write_depths
 from restante.storage.clock import database_now
 from restante.storage.tables.operation import DELIVERED_CLASSES, tenant_history
 from restante.storage.tables.operators import operator
+from tests.console.desk import template_of
 from tests.http.callbacks import call_out_to, decided, registered
 from tests.http.world import ALL_VERBS, Caller, World, open_world, verbs
 from tests.support.serving import RestanteCommand, Served
@@ -155,6 +156,7 @@ def _fill(one: Furnished, poison: int) -> None:
         "unwanted": unwanted,
         "wanted": wanted,
         "service_id": boss.id,
+        "template_id": template_of(world, TENANT, "billing"),
         "slug": "billing",
     }
 

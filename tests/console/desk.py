@@ -42,9 +42,9 @@ class Desk:
         return self._boss
 
 
-def template_of(world: World, tenant: str) -> str:
-    """A template of scopes that the tenant keeps; its id."""
+def template_of(world: World, tenant: str, project: str = "main") -> str:
+    """A template of scopes in that project which the tenant keeps; its id."""
     who = Administrator(world.tenants[tenant], IN_PROCESS, role=Role.TENANT_ADMIN, anew=True)
-    rules = [Rule("main", (Verb.READ,))]
+    rules = [Rule(project, (Verb.READ,))]
     made = world.house.database.run(lambda s: add_template(s, who, "readers", rules))
     return made.public_id

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from restante.storage.tables.assignments import assignment
 from tests.console.browsing import audited
 from tests.http.assigning import assign, read, settle
 from tests.http.test_routing import set_agent
@@ -165,6 +166,26 @@ def test_unread_for_too_long_it_goes_on_from_the_new_one(
     set_agent(world, one, paused=True)
     # what is unread and cancelled is nobody's to lose
     assert reassign(boss, made, agent_id=one.id).json["agent_id"] == one.id
+
+
+def test_past_its_deadline_it_goes_nowhere(world: World, boss: Caller, one: Caller) -> None:
+    made = assign(boss, capability="none", deadline_seconds=60)
+    world.pass_time(61)
+    assert "deadline has passed" in refused(reassign(boss, made, agent_id=one.id), "")
+
+
+def test_what_an_older_release_did_not_keep_is_taken_from_its_last_event(
+    world: World, boss: Caller, one: Caller, two: Caller
+) -> None:
+    failed, never = assign(boss, one, max_candidates=1), assign(boss, capability="none")
+    settle(one, "reject", reason="cannot")
+    world.house.database.run(
+        lambda s: s.connection().execute(assignment.update().values(payload=b""))
+    )
+    assert reassign(boss, failed, agent_id=two.id).status_code == 200
+    assert [event["payload"] for event in two.claim()] == [{"ref": "main"}]
+    assert "not kept any more" in refused(reassign(boss, never, agent_id=two.id), "")
+    assert read(boss, never)["state"] == "unroutable"
 
 
 def test_it_takes_both_scopes(world: World, boss: Caller, one: Caller, two: Caller) -> None:
