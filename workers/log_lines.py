@@ -16,6 +16,7 @@ from restante.errors import RestanteError
 
 TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _QUERY = re.compile(r"\?[^\s'\"]+")
+_UNREADABLE = re.compile(r"^(Invalid request from ip=\S+: [^:'\"]*).*", re.DOTALL)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _PAIR = re.compile(r"(?:^|\s)([a-z_]+)=(\S+)")
 _SPEAKING = (RestanteError, OSError, AttributeError, TypeError, NameError, ImportError)
@@ -23,12 +24,13 @@ _SPEAKING = (RestanteError, OSError, AttributeError, TypeError, NameError, Impor
 _Failure = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
-class NoQueries(logging.Filter):
-    """Takes the query out of every address in a line."""
+class NothingSent(logging.Filter):
+    """Takes the query out of every address in a line, and of a request that cannot be read all it said."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """True: the line is written, as it is changed here."""
-        record.msg, record.args = _QUERY.sub("?[removed]", record.getMessage()), None
+        text = _QUERY.sub("?[removed]", record.getMessage())
+        record.msg, record.args = _UNREADABLE.sub(r"\1", text), None
         return True
 
 
@@ -68,10 +70,15 @@ class JsonLines(Lines):
         return dumps(told).decode()
 
 
+def lines(settings: Settings) -> Lines:
+    """How a line is written."""
+    return JsonLines() if settings.log_format == "json" else Lines()
+
+
 def write_lines(settings: Settings) -> None:
     """Have every line of this process written to its error output."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else Lines())
+    handler.setFormatter(lines(settings))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

@@ -16,6 +16,7 @@ import sys
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
 
 from config import load_settings
 from workers.run_folder import metrics_folder, run_folder
@@ -27,7 +28,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder(folder))
 # the application's modules once for all workers: what they make is made after the fork
 import app
 from workers import metrics
-from workers.log_lines import NoQueries, write_lines
+from workers.log_lines import NothingSent, lines, write_lines
 from workers.runtime import Runtime
 from workers.worker import Worker
 
@@ -39,6 +40,15 @@ GRACEFUL_SECONDS = 30
 HUNG_SECONDS = 60
 CALLS = 1_000
 """Connections of a worker besides its streams."""
+
+
+class OwnLines(Logger):
+    """gunicorn's log in lines like ours."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        for handler in self.error_log.handlers:
+            handler.setFormatter(lines(settings))
 
 
 class Program(BaseApplication):
@@ -88,6 +98,7 @@ def options(host: str, port: int, workers: int) -> dict[str, Any]:
         "secure_scheme_headers": {},
         "accesslog": None,
         "loglevel": "warning",
+        "logger_class": OwnLines,
         "proc_name": "restante",
         "child_exit": forget_worker,
     }
@@ -113,8 +124,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, required=True)
     asked = parser.parse_args()
     write_lines(settings)
-    # gunicorn writes whole addresses, of requests that it cannot read and that failed below the application
-    logging.getLogger("gunicorn.error").addFilter(NoQueries())
+    # gunicorn writes what it cannot read, and whole addresses of what failed below the application
+    logging.getLogger("gunicorn.error").addFilter(NothingSent())
     raise_file_limit()
     metrics.forget_the_dead(metrics_folder(folder))
     gc.collect()

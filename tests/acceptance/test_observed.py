@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 import threading
 import urllib.error
@@ -92,6 +93,14 @@ def renamed(database_url: str, table: str) -> Iterator[None]:
             yield
 
 
+def unreadable(port: int) -> None:
+    """A request that gunicorn refuses below the application."""
+    sent = f"GET /{MARK}?ticket={MARK} HTTP/1.1\r\nHost: x\r\nAuthorization {MARK}: {MARK}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), 10) as line:
+        line.sendall(sent.encode())
+        assert line.recv(12) == b"HTTP/1.1 400"
+
+
 def say_much(stage: Stage) -> list[str]:
     """Calls of every kind that carry payloads and secrets, good and bad; the secrets among them."""
     url = stage.served.url
@@ -124,6 +133,7 @@ def say_much(stage: Stage) -> list[str]:
     call(stage.address("callbacks"), token, hook)
     raw(f"{url}/sign-in/{MARK}", b"csrf=")
     raw(f"{url}/{MARK}?ticket={MARK}", b"")
+    unreadable(stage.served.port)
     return [
         SECRET_KEY,
         stage.agent["client_secret"],
@@ -164,7 +174,9 @@ def test_logs_and_spans_have_ids_and_never_what_was_sent(
     assert one.served.stop() == 0
 
     text = one.served.log.read_text()
-    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    serving = text.partition("Restante serves on")[2].splitlines()[1:]
+    lines = [json.loads(line) for line in serving]
+    assert [line for line in lines if line["logger"] == "gunicorn.error"]
     requests = [line for line in lines if line["verb"] == "request"]
     published = next(line for line in requests if line.get("events") == first["event_id"])
     assert published["service"] == one.producer["agent_id"]
