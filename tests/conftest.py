@@ -113,12 +113,18 @@ def pytest_terminal_summary(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that uses `backend` (or `database`) once for each kind; `servers_only` leaves out SQLite."""
+    """Run a test that uses `backend` (or `database`) once for each kind; `servers_only` leaves out SQLite.
+
+    `one_server("mysql")` runs on that one, or on the other server where a run has not got it.
+    """
     if "backend" not in metafunc.fixturenames:
         return
     kinds = [kind for kind in wanted_kinds(metafunc.config) if kind == "sqlite" or known_url(kind)]
     if metafunc.definition.get_closest_marker("servers_only"):
         kinds = [kind for kind in kinds if kind != "sqlite"]
+    if one := metafunc.definition.get_closest_marker("one_server"):
+        servers = [kind for kind in kinds if kind != "sqlite"]
+        kinds = [kind for kind in servers if kind in one.args] or servers[:1]
     metafunc.parametrize("backend", kinds, scope="session")
 
 

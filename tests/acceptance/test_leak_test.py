@@ -51,6 +51,7 @@ def leak_test(
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.one_server("mysql")
 @pytest.mark.timeout(300)
 def test_nothing_is_lost_when_processes_are_killed(
     empty_database_url: str, restante_command: Callable[[str], RestanteCommand]

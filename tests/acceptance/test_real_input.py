@@ -27,6 +27,7 @@ def real_bodies() -> list[Body]:
         pytest.skip(str(error))
 
 
+@pytest.mark.one_server("mysql")
 @pytest.mark.timeout(400)
 def test_webhooks_reach_agents_that_were_away_whatever_is_killed(
     backend: str, tmp_path: Path, real_bodies: list[Body]

@@ -10,7 +10,7 @@ from tests.acceptance.webhook_ledger import audit
 from tests.support.databases import TestDatabase
 
 
-@pytest.mark.servers_only
+@pytest.mark.one_server("mariadb")
 @pytest.mark.timeout(120)
 def test_every_event_is_delivered_and_acked_once_whatever_is_killed(
     database: TestDatabase, tmp_path: Path
