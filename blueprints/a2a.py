@@ -34,6 +34,7 @@ from restante.inbox.envelope import instant
 from restante.inbox.publication import Publication
 from restante.inbox.publish import publish, write
 from restante.inbox.recipients import check_recipients
+from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -98,7 +99,7 @@ def make_receiver(session: Session, call: Call) -> Reply:
         raise RecipientRefused(recipients=[asked.recipient])
     principal.require(Verb.PUBLISH, asked.project)
     check_recipients(session, principal, [_publication(recipient_id, asked.project)])
-    now = int(house().authority.now())
+    now = int(database_now(session).replace(tzinfo=UTC).timestamp())
     until = now + asked.expires_in_seconds
     lender = replace(
         call.claims,

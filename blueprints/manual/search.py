@@ -1,4 +1,4 @@
-"""Finding words in the pages, by section: every word has to be there, in whatever order."""
+"""Finding words in the pages, by section: each has to begin a word there, in whatever order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
 
 def search(asked: str) -> list[Found]:
     """The best sections, at most thirty."""
-    words = asked[:MOST_LETTERS].lower().split()
+    words = [_beginning(word) for word in asked[:MOST_LETTERS].split()]
     if not words:
         return []
     hits = []
@@ -39,20 +39,27 @@ def search(asked: str) -> list[Found]:
     return [Found(one, section, _excerpt(section, words)) for *_, one, section in hits[:MOST_FOUND]]
 
 
-def _weight(section: Section, words: list[str]) -> int:
-    title, text = section.title.lower(), section.text.lower()
-    counts = [_TITLE_WEIGHT * title.count(word) + min(text.count(word), 5) for word in words]
+def _beginning(word: str) -> re.Pattern[str]:
+    """Where a word begins so: `lease` is in `leases`, and not in `release`."""
+    return re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE)
+
+
+def _weight(section: Section, words: list[re.Pattern[str]]) -> int:
+    counts = [
+        _TITLE_WEIGHT * len(word.findall(section.title)) + min(len(word.findall(section.text)), 5)
+        for word in words
+    ]
     return sum(counts) if all(counts) else 0
 
 
-def _excerpt(section: Section, words: list[str]) -> Markup:
+def _excerpt(section: Section, words: list[re.Pattern[str]]) -> Markup:
     """What stands around the first of the words, with all of them marked."""
     text = " ".join(section.text.split())
-    at = min((place for word in words if (place := text.lower().find(word)) >= 0), default=0)
+    at = min((place.start() for word in words if (place := word.search(text))), default=0)
     start = max(0, at - _AROUND)
     cut = text[start : at + 2 * _AROUND]
     shown = f"{'… ' if start else ''}{cut}{' …' if len(text) > at + 2 * _AROUND else ''}"
-    parts = re.split(f"({'|'.join(map(re.escape, words))})", shown, flags=re.IGNORECASE)
+    parts = re.split(f"({'|'.join(word.pattern for word in words)})", shown, flags=re.IGNORECASE)
     marked = [
         Markup("<mark>%s</mark>") % part if place % 2 else escape(part)
         for place, part in enumerate(parts)
