@@ -11,7 +11,7 @@ from datetime import UTC
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from config import PREFIX, Settings, SettingsRefused, load_settings
@@ -22,12 +22,14 @@ from restante.identity.sealing import SealBroken
 from restante.identity.server_keys import Purpose, ServerKeys
 from restante.identity.tenants import find_tenant
 from restante.inbox.timers import oldest_due
+from restante.sampling.samples import ALL, Measure, latest_samples
 from restante.storage import incarnation, schema
 from restante.storage.clock import database_now
 from restante.storage.engine import make_engine
 from restante.storage.finding import Finding, Level
 from restante.storage.probe import examine
-from restante.storage.transaction import Database
+from restante.storage.tables.inboxes import inbox
+from restante.storage.transaction import Database, Session
 from workers import conditions
 from workers.egress import make_egress
 
@@ -132,10 +134,24 @@ def burdens(settings: Settings, database: Database) -> Iterator[Finding]:
     """Whether timers run, and whether connections last."""
     due_at, now = database.run(lambda session: (oldest_due(session), database_now(session)))
     yield from conditions.of_maintenance(settings, due_at, now)
-    if database.engine.dialect.name != "sqlite":
-        asked = text("SELECT @@max_connections")
-        most = database.run(lambda session: session.connection().execute(asked).scalar_one())
-        yield from conditions.of_connections(settings, int(most))
+    if database.engine.dialect.name == "sqlite":
+        yield from conditions.of_embedded(*database.run(_size))
+        return
+    most, grants = database.run(_server)
+    yield from conditions.of_connections(settings, most)
+    yield from conditions.of_rights(grants)
+
+
+def _size(session: Session) -> tuple[int, float]:
+    agents = session.connection().execute(select(func.count()).select_from(inbox)).scalar_one()
+    return agents, latest_samples(session).get((ALL, Measure.PENDING), 0.0)
+
+
+def _server(session: Session) -> tuple[int, list[str]]:
+    connection = session.connection()
+    most = connection.execute(text("SELECT @@max_connections")).scalar_one()
+    grants = connection.execute(text("SHOW GRANTS")).scalars()
+    return int(most), [str(grant) for grant in grants]
 
 
 def identity_provider(settings: Settings, database: Database) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ CALLS = 1_000
 SERVICES_SLOTS = 8
 USUAL_PATIENCE_SECONDS = 60
 LAG_SECONDS = 30.0
+_NO_RIGHT = "GRANT USAGE ON "
 
 
 def of_settings(settings: Settings) -> Iterator[Finding]:
@@ -54,6 +55,14 @@ def of_settings(settings: Settings) -> Iterator[Finding]:
             "networks called. Name the networks, or host:port, that are meant.",
         )
 
+    if not is_loopback(url.hostname or "") and not settings.egress_own:
+        yield Finding(
+            Level.NOTE,
+            "egress_own",
+            f"RESTANTE_EGRESS_OWN is empty, so of this installation only {url.hostname} is known not to be "
+            "called: put the public addresses of your servers there.",
+        )
+
 
 def of_host(settings: Settings, environ: Mapping[str, str], *, files: int) -> Iterator[Finding]:
     """What the machine lacks. `files`: how many a process may have open, -1 for any number."""
@@ -85,6 +94,29 @@ def of_connections(settings: Settings, most: int) -> Iterator[Finding]:
             f"The database gives {most} connections, and two processes of `serve` here may want {needed}: "
             "others are refused, and calls answered 503. Raise its max_connections, or lower "
             "RESTANTE_DATABASE_SLOTS.",
+        )
+
+
+def of_rights(grants: Iterable[str]) -> Iterator[Finding]:
+    """`grants`: what the database server says the user of RESTANTE_DATABASE_URL may do."""
+    wide = [grant for grant in grants if " ON *.* TO " in grant and not grant.startswith(_NO_RIGHT)]
+    if wide:
+        yield Finding(
+            Level.NOTE,
+            "database_user",
+            "The user of RESTANTE_DATABASE_URL has rights on every database of its server: give it "
+            "one of its own, with GRANT ALL ON this database alone.",
+        )
+
+
+def of_embedded(agents: int, pending: float) -> Iterator[Finding]:
+    """How much there is on SQLite; `pending`: events, by the last sample."""
+    if agents > 50 or pending > 100_000:
+        yield _warning(
+            "sqlite_size",
+            f"SQLite has {agents} agents and {pending:.0f} pending events, and is meant for up to 50 "
+            "and 100,000: calls will wait for each other. `restante db copy --to` takes all of it "
+            "to MySQL or MariaDB.",
         )
 
 

@@ -11,7 +11,14 @@ from config import Settings
 from restante.storage.finding import Finding, Level
 from tests.support.serving import SECRET_KEY
 from workers import conditions
-from workers.conditions import of_connections, of_host, of_maintenance, of_settings
+from workers.conditions import (
+    of_connections,
+    of_embedded,
+    of_host,
+    of_maintenance,
+    of_rights,
+    of_settings,
+)
 from workers.run_folder import RunFolderRefused
 
 NOW = datetime(2031, 5, 1)
@@ -28,7 +35,11 @@ def found(findings: Iterable[Finding]) -> list[tuple[str, str]]:
     return [(finding.level.value, finding.subject) for finding in findings]
 
 
-BEHIND = {"public_url": "https://restante.example.com", "trusted_proxies": 1}
+BEHIND = {
+    "public_url": "https://restante.example.com",
+    "trusted_proxies": 1,
+    "egress_own": "192.0.2.7",
+}
 
 
 @pytest.mark.parametrize("given", [{}, BEHIND, {"egress_allow": "10.0.0.0/8,n8n.lan:5678"}])
@@ -50,6 +61,36 @@ def test_settings(given: dict[str, object], subject: str, remedy: str) -> None:
     (finding,) = of_settings(settings(**given))
     assert (finding.level, finding.subject) == (Level.WARNING, subject)
     assert remedy in finding.sentence
+
+
+def test_addresses_of_ones_own_that_are_not_named() -> None:
+    (finding,) = of_settings(settings(**{**BEHIND, "egress_own": ""}))
+    assert (finding.level, finding.subject) == (Level.NOTE, "egress_own")
+    assert "RESTANTE_EGRESS_OWN" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("grants", "told"),
+    [
+        (["GRANT USAGE ON *.* TO `r`@`%`", "GRANT ALL PRIVILEGES ON `restante`.* TO `r`@`%`"], 0),
+        (["GRANT SELECT ON `performance_schema`.`x` TO `r`@`%`"], 0),
+        (["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION"], 1),
+        (["GRANT SELECT, INSERT ON *.* TO `r`@`%`"], 1),
+    ],
+)
+def test_a_user_with_rights_elsewhere(grants: list[str], told: int) -> None:
+    findings = list(of_rights(grants))
+    assert found(findings) == [("note", "database_user")] * told
+    assert all("GRANT ALL ON" in finding.sentence for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("agents", "pending", "told"), [(50, 100_000.0, 0), (51, 0.0, 1), (1, 100_001.0, 1)]
+)
+def test_more_than_sqlite_is_meant_for(agents: int, pending: float, told: int) -> None:
+    findings = list(of_embedded(agents, pending))
+    assert found(findings) == [("warning", "sqlite_size")] * told
+    assert all("restante db copy" in finding.sentence for finding in findings)
 
 
 @pytest.mark.parametrize(("files", "told"), [(-1, 0), (11_000, 0), (10_999, 1), (1_024, 1)])
