@@ -69,6 +69,11 @@ chaos: venv ## faults under clients, then the checker; BACKEND=mariadb, mysql, s
 	@exec $(BIN)/python -m tests.chaos.run $(or $(BACKEND),mariadb) --seconds $(or $(SECONDS),60) \
 		$(if $(SEED),--seed $(SEED)) $(if $(BROKEN),--broken $(BROKEN)) $(CHAOS_ARGS)
 
+.PHONY: drill
+drill: venv ## a rolling restart onto a new release under load, and a restored backup; BACKEND=mariadb, mysql SEED=7
+	@$(BIN)/python -m tests.chaos.rolling $(or $(BACKEND),mariadb) $(if $(SEED),--seed $(SEED))
+	@exec $(BIN)/python -m tests.chaos.restoring $(or $(BACKEND),mariadb)
+
 .PHONY: herd
 herd: venv ## ten thousand agents whose server restarts under them; BACKEND=mariadb, mysql AGENTS=10000 SEED=7
 	@exec $(BIN)/python -m tests.chaos.herd $(or $(BACKEND),mariadb) --agents $(or $(AGENTS),10000) \

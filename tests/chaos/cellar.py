@@ -53,22 +53,26 @@ def cellar(
 ) -> Iterator[Cellar]:
     """Start it, with an empty database; end what was started. Raises Unavailable where it cannot be had.
 
-    `server`: one that runs already and stays. `options`: the servers' own, `--name=value`.
+    `server`: one that runs already and stays, and so does the database, which has its tables.
+    `options`: the servers' own, `--name=value`.
     """
     with ExitStack() as stack:
         if backend == "sqlite":
             yield Cellar(database, f"sqlite:///{folder / 'restante.db'}")
             return
-        group = None
+        group, is_there = None, False
         if backend == "cluster":
             group = start_group(folder / backend, options=options)
             stack.callback(group.kill)
         elif server is None:
             server = start(backend, folder / backend, options=options)
             stack.callback(server.kill)
+        else:
+            is_there = True
         first = group.primary() if group else server
         assert first is not None
-        first.create_database(database)
+        if not is_there:
+            first.create_database(database)
         _let_in(first, database, is_group=group is not None)
         wires = [Proxy(one.port) for one in (group.members if group else [first])]
         for wire in wires:

@@ -267,10 +267,10 @@ OF_BACKENDS: dict[str, dict[str, Fault]] = {
 }
 
 
-def inflict(house: House, name: str, draw: random.Random) -> None:
-    """Begin a fault, hold it for a moment, make it good."""
+def inflict(house: House, name: str, draw: random.Random, *, pace: float = 1.0) -> None:
+    """Begin a fault, hold it for a moment (times `pace`), make it good."""
     steps = iter((OF_BACKENDS[house.backend] | ON_SMALL_DISKS)[name](house, draw))
     next(steps)
-    time.sleep(draw.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
+    time.sleep(draw.uniform(SHORTEST_SECONDS, LONGEST_SECONDS) * pace)
     for _ in steps:
         raise AssertionError(f"{name} yields more than once")

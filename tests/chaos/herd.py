@@ -26,7 +26,7 @@ from restante.identity.agents import create_agent
 from restante.identity.credentials import Client
 from restante.identity.principal import PrincipalKind
 from restante.identity.projects import create_project
-from restante.identity.scopes import Scope, parse_scope
+from restante.identity.scopes import parse_scope
 from restante.identity.tenants import create_tenant
 from restante.identity.token_keys import TokenKeys
 from restante.storage.engine import make_engine
@@ -119,28 +119,32 @@ class Herd:
 
 
 def enrol(database: Database, issuer: str, count: int) -> list[Agent]:
-    """So many agents of one tenant, and a token for each."""
+    """So many agents of one tenant; their tokens, which last ten minutes, are issued once all are there."""
     scopes = [scope for text in SCOPES if (scope := parse_scope(text)) is not None]
     tenant_id = database.run(lambda s: create_tenant(s, "herd", require_signatures=False).id)
     database.run(lambda s: create_project(s, tenant_id, "main"))
-    keys, made = TokenKeys(issuer, [SECRET_KEY]), []
+    clients: list[Client] = []
     for first in range(0, count, AT_ONCE):
         numbers = range(first, min(count, first + AT_ONCE))
-        made += database.run(
-            lambda s, numbers=numbers: [_agent(s, tenant_id, n, keys, scopes) for n in numbers]
+        clients += database.run(
+            lambda s, numbers=numbers: [_client(s, tenant_id, number) for number in numbers]
         )
-    return made
+    keys = TokenKeys(issuer, [SECRET_KEY])
+    issued = database.run(lambda s: [keys.issue(s, client, scopes) for client in clients])
+    return [
+        Agent(
+            f"/api/v1/agents/{encode_id(Prefix.AGENT, client.principal_id)}/subscribe",
+            token.access_token,
+        )
+        for client, token in zip(clients, issued, strict=True)
+    ]
 
 
-def _agent(
-    session: Session, tenant_id: bytes, number: int, keys: TokenKeys, scopes: list[Scope]
-) -> Agent:
+def _client(session: Session, tenant_id: bytes, number: int) -> Client:
     made = create_agent(session, tenant_id, name=f"agent-{number}", grants=SCOPES)
     found = select(credential.c.credential_id).where(credential.c.principal_id == made.id)
     credential_id = session.connection().execute(found).scalar_one()
-    client = Client(made.id, tenant_id, PrincipalKind.AGENT, credential_id)
-    token = keys.issue(session, client, scopes).access_token
-    return Agent(f"/api/v1/agents/{encode_id(Prefix.AGENT, made.id)}/subscribe", token)
+    return Client(made.id, tenant_id, PrincipalKind.AGENT, credential_id)
 
 
 def memory_mib(served: Served) -> int:

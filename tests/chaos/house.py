@@ -169,7 +169,8 @@ def house(
 ) -> Iterator[House]:
     """Start all of it; end all that was started. Raises Unavailable where the database cannot be had.
 
-    `server`: one that runs already and stays; faults must not end it. `options`: of servers started here.
+    `server`: one that runs already and stays, with the database and its tables; faults must not end it.
+    `options`: of servers started here.
     `hours_off`: of the clocks of the web nodes and, last, of the maintenance's host (clocks.drawn).
     `small_disk`: the database's can be full.
     """
@@ -184,7 +185,8 @@ def house(
         below = stack.enter_context(
             cellar(backend, folder, database=database, server=server, options=options)
         )
-        RestanteCommand(below.shown, settings=_settings(settings, folder, 0)).upgrade()
+        if server is None:
+            RestanteCommand(below.shown, settings=node_settings(settings, folder, 0)).upgrade()
         engine = make_engine(below.shown)
         roster = enrol_in(Database(engine), PROJECT, crew.agents)
         engine.dispose()
@@ -197,7 +199,9 @@ def house(
                 log=folder / f"serve-{number}.log",
                 workers=1 if backend == "sqlite" or len(ports) > 1 else 2,
                 port=port,
-                settings=_settings({**settings, **clocks[number % len(clocks)]}, folder, number),
+                settings=node_settings(
+                    {**settings, **clocks[number % len(clocks)]}, folder, number
+                ),
             )
             stack.callback(node.kill)
             nodes.append(node)
@@ -214,7 +218,7 @@ def house(
         yield one
 
 
-def _settings(settings: Mapping[str, str], folder: Path, number: int) -> dict[str, str]:
+def node_settings(settings: Mapping[str, str], folder: Path, number: int) -> dict[str, str]:
     """Those of one node. Each has folders of its own, as it would have on a host of its own."""
     meeting = scratch() / str(number)
     meeting.mkdir(exist_ok=True)

@@ -82,14 +82,14 @@ def _told(numbers: Counter[str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in sorted(numbers.items())) or "none"
 
 
-def torment(one: House, names: Iterable[str]) -> Report:
-    """These faults one after the other; then quiet, and the books."""
+def torment(one: House, names: Iterable[str], *, pace: float = 1.0) -> Report:
+    """These faults one after the other; then quiet, and the books. `pace`: of their lengths and pauses."""
     draw = random.Random(one.seed)
     done = []
     for name in names:
-        time.sleep(draw.uniform(0, LONGEST_PAUSE_SECONDS))
+        time.sleep(draw.uniform(0, LONGEST_PAUSE_SECONDS) * pace)
         began_at = time.monotonic_ns()
-        inflict(one, name, draw)
+        inflict(one, name, draw, pace=pace)
         done.append(Struck(name, began_at, time.monotonic_ns()))
         _all_at_work(one)
     unsettled = _quieten(one)
