@@ -175,7 +175,7 @@ def _console(
     found = []
     for server in running:
         events = console.MANY // 20 if args.short else console.MANY
-        for one in console.measure(server, events=events, samples=7 if args.short else 21):
+        for one in console.measure(server, events=events, samples=5 if args.short else 11):
             found.append(one)
             print(
                 f"  {one.kind} {one.ratio:.2f}: {one.small_ms:.1f} ms few,"

@@ -25,7 +25,7 @@ from restante.inbox.reachability import POLLS
 from restante.inbox.triage.causes import Group, list_groups
 from restante.inbox.triage.selection import Filter
 from restante.inbox.untaken import Untaken, list_untaken
-from restante.sampling.inbox_history import latest_slot
+from restante.sampling.inbox_history import fresh_depths, latest_slot
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.inboxes import inbox
@@ -83,11 +83,12 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         .limit(INBOXES + 1)
     )
     ids = list(session.connection().execute(asked).scalars())
+    sampled = fresh_depths(session, administrator.tenant_id, ids[:INBOXES], now)
     lines = []
     for recipient_id in ids[:INBOXES]:
         public_id = encode_id(Prefix.AGENT, recipient_id)
         agent = find_machine(session, administrator.tenant_id, PrincipalKind.AGENT, public_id)
-        line = line_of(session, agent, now)
+        line = line_of(session, agent, now, sampled)
         if any(line.counts.values()):
             lines.append(line)
     lines.sort(key=lambda line: -line.counts[Status.PENDING])

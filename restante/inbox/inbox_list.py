@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import Select, and_, bindparam, func, literal, or_, select
+from sqlalchemy import Integer, Select, and_, bindparam, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
@@ -21,6 +21,7 @@ from restante.identity.roles import Right
 from restante.inbox.browse import status_gate
 from restante.inbox.lifecycle import PENDING_GATES, STATUS_OF, Gate, Status
 from restante.inbox.polling import STREAM_ALIVE
+from restante.sampling.inbox_history import fresh_depths
 from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -30,11 +31,16 @@ from restante.storage.tables.inboxes import inbox, presence
 from restante.storage.tables.signals import node, open_stream
 
 MOST = 10_000
+LIVE = 100
+"""So many of a state are counted. What an inbox has more of the last sample tells, where there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxLine:
-    """An agent with what is in its inbox. `counts`: of the states that are not final, at most MOST + 1."""
+    """An agent with what is in its inbox. `counts`: of the states that are not final, at most MOST + 1.
+
+    From LIVE on, a count may be some seconds old.
+    """
 
     agent: Machine
     streams: int
@@ -70,7 +76,10 @@ def read_inbox(session: Session, administrator: Administrator, public_id: str) -
     """One agent's. Raises NotFound."""
     administrator.require(Right.EVENTS_READ)
     agent = read_machine(session, administrator, PrincipalKind.AGENT, public_id)
-    return line_of(session, agent, database_now(session))
+    now = database_now(session)
+    return line_of(
+        session, agent, now, fresh_depths(session, administrator.tenant_id, [agent.id], now)
+    )
 
 
 def list_events(
@@ -187,28 +196,43 @@ def _row(row: Any, now: datetime) -> InboxRow:
     )
 
 
-def line_of(session: Session, agent: Machine, now: datetime) -> InboxLine:
-    """What is in the inbox of an agent that was found."""
-    values = {"recipient": agent.id, "alive": now - STREAM_ALIVE}
+def line_of(
+    session: Session, agent: Machine, now: datetime, sampled: Mapping[bytes, Any]
+) -> InboxLine:
+    """What is in the inbox of an agent that was found. `sampled`: by `fresh_depths`."""
+    values = {"recipient": agent.id, "alive": now - STREAM_ALIVE, "most": LIVE + 1}
     row = session.connection().execute(_LINE, values).one()
+    counts = {status: getattr(row, status) for status in _COUNTED}
+    oldest_at = row.oldest_at
+    if any(count > LIVE for count in counts.values()):
+        lay = sampled.get(agent.id)
+        if lay is None:
+            values["most"] = MOST + 1
+            row = session.connection().execute(_LINE, values).one()
+            lay = row
+        if counts[Status.PENDING] > LIVE:
+            oldest_at = lay.oldest_at
+        counts = {
+            status: count if count <= LIVE else min(max(count, getattr(lay, status)), MOST + 1)
+            for status, count in counts.items()
+        }
     return InboxLine(
         agent=agent,
         streams=row.streams,
-        counts={
-            Status.SCHEDULED: row.scheduled,
-            Status.PENDING: row.pending,
-            Status.CLAIMED: row.claimed,
-            Status.QUARANTINED: row.quarantined,
-        },
-        oldest_pending_at=row.oldest_at,
+        counts=counts,
+        oldest_pending_at=oldest_at,
         head=row.head,
         oldest_cursor=row.oldest_cursor,
         read_cursor=row.read_cursor,
     )
 
 
+_LIMIT = bindparam("most", type_=Integer())
+_COUNTED = (Status.SCHEDULED, Status.PENDING, Status.CLAIMED, Status.QUARANTINED)
+
+
 def _gates(*gates: Gate) -> Select[Any]:
-    """At most MOST + 1 sequence numbers of the recipient's events in these gates, by the claim's index."""
+    """At most so many sequence numbers of the recipient's events in these gates, by the claim's index."""
     mine = agent_inbox.alias()
     return (
         select(mine.c.sequence_number)
@@ -222,7 +246,7 @@ def _gates(*gates: Gate) -> Select[Any]:
             & mine.c.gate.in_([gate.value for gate in gates]),
         )
         .where(inbox.c.recipient_id == bindparam("recipient"))
-        .limit(MOST + 1)
+        .limit(_LIMIT)
     )
 
 
@@ -232,7 +256,7 @@ _SCHEDULED = (
         scheduled_event.c.recipient_id == bindparam("recipient"),
         scheduled_event.c.due_at.is_not(None),
     )
-    .limit(MOST + 1)
+    .limit(_LIMIT)
     .subquery()
 )
 _LOWEST = _gates(*PENDING_GATES).subquery()

@@ -23,7 +23,7 @@ from restante.inbox.inbox_list import InboxLine, line_of
 from restante.inbox.polling import STREAM_ALIVE
 from restante.inbox.reachability import POLLS
 from restante.inbox.rules import rules
-from restante.sampling.inbox_history import latest_slot
+from restante.sampling.inbox_history import fresh_depths, latest_slot
 from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.tables.identity import principal
@@ -103,7 +103,9 @@ def list_inboxes(
         query = query.where(order.beyond(*place))
     rows = session.connection().execute(query).all()
     shown, more = page_token.cut(session, of, rows, limit, lambda row: [_said(row.place), row.name])
-    return InboxPage([line_of(session, machine_of(row), now) for row in shown], more, slot_at)
+    sampled = fresh_depths(session, tenant_id, [row.principal_id for row in shown], now)
+    lines = [line_of(session, machine_of(row), now, sampled) for row in shown]
+    return InboxPage(lines, more, slot_at)
 
 
 def sampled_agents(tenant_id: bytes, slot_at: datetime | None) -> Select[Any]:

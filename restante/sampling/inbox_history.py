@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from restante.sampling.depths import Depth
-from restante.sampling.history import HALF_HOUR, read_history, slot_of, upsert
+from restante.sampling.history import HALF_HOUR, MINUTE, read_history, slot_of, upsert
 from restante.storage.clock import database_now
 from restante.storage.tables.operation import inbox_history, tenant_history
 
 SLOT = timedelta(seconds=HALF_HOUR)
 SLOTS = 48
 KEPT = timedelta(hours=25)
+FRESH = timedelta(minutes=2)
 _SAID = ("pending", "scheduled", "claimed", "quarantined", "oldest_at")
 
 
@@ -55,6 +57,19 @@ def latest_slot(session: Session, tenant_id: bytes) -> datetime | None:
     return found
 
 
+def fresh_depths(
+    session: Session, tenant_id: bytes, recipient_ids: Sequence[bytes], now: datetime
+) -> Mapping[bytes, Any]:
+    """By inbox of the tenant its row of a sample that is no older than FRESH; none where nobody samples."""
+    values = {"tenant": tenant_id, "since": now - FRESH}
+    minute = session.connection().execute(_FRESH, values).scalar()
+    if minute is None:
+        return {}
+    slot = slot_of(minute, HALF_HOUR)
+    rows = session.connection().execute(_IN_SLOT, {"slot": slot, "recipients": list(recipient_ids)})
+    return {row.recipient_id: row for row in rows}
+
+
 def trails(
     session: Session, tenant_id: bytes, recipient_ids: Sequence[bytes]
 ) -> Mapping[bytes, Sequence[int | None]]:
@@ -82,6 +97,17 @@ _IN_SLOT = select(inbox_history).where(_OF, inbox_history.c.slot_at == bindparam
 _SINCE = select(
     inbox_history.c.recipient_id, inbox_history.c.slot_at, inbox_history.c.pending
 ).where(_OF, inbox_history.c.slot_at >= bindparam("first"))
+_FRESH = (
+    select(tenant_history.c.slot_at)
+    .where(
+        tenant_history.c.tenant_id == bindparam("tenant"),
+        tenant_history.c.span_seconds == MINUTE,
+        tenant_history.c.slot_at > bindparam("since", type_=tenant_history.c.slot_at.type),
+        tenant_history.c.pending.is_not(None),
+    )
+    .order_by(tenant_history.c.slot_at.desc())
+    .limit(1)
+)
 _LATEST = (
     select(tenant_history.c.slot_at)
     .where(

@@ -14,7 +14,7 @@ from tests.browser.pages import pages_of
 from tests.support.chromium import chromium
 
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
-WIDTHS = (390, 1024, 1440)
+WIDTHS = (360, 1024, 1440)
 HEIGHT = 900
 BUSY = "Too busy just now"
 

@@ -10,6 +10,7 @@ from restante.errors import NotFound
 from restante.identity.administrators import Administrator
 from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Role
+from restante.inbox import inbox_list
 from restante.inbox.attention import attention
 from restante.inbox.inbox_list import InboxRow, list_events, read_inbox
 from restante.inbox.inbox_table import list_inboxes
@@ -17,10 +18,12 @@ from restante.inbox.inspection import inspect, read_payload, thread
 from restante.inbox.lifecycle import Status
 from restante.inbox.triage.job_list import list_jobs
 from restante.inbox.triage.listing import count_quarantined
+from restante.sampling.inbox_history import FRESH
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Database
 from tests.engine.triage import EVERYTHING, order, poison, start
-from tests.factories import Mailbox, make_tenant
+from tests.factories import Mailbox, make_tenant, pass_time
+from workers.sampler import Sampler
 
 BY = Origin(Actor(ActorKind.OPERATOR, "opr_1"))
 
@@ -66,6 +69,27 @@ def test_an_inbox_is_counted_by_state(mail: Mailbox) -> None:
     assert (line.head, line.oldest_cursor, line.agent.kind) == (5, 0, PrincipalKind.AGENT)
     assert line.oldest_pending_at is not None
     assert mail.run(lambda s: count_quarantined(s, who)) == 2
+
+
+def test_what_is_deep_is_told_by_the_last_sample_while_that_is_fresh(
+    mail: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox_list, "LIVE", 2)
+    who = operator(mail.tenant.id)
+
+    def told() -> tuple[int, int]:
+        counts = mail.run(lambda s: read_inbox(s, who, mail.agent.public_id)).counts
+        return counts[Status.PENDING], counts[Status.CLAIMED]
+
+    mail.publish_many([mail.publication()] * 4)
+    assert told() == (4, 0)  # nobody has sampled
+    Sampler(mail.database).run_once()
+    mail.publish_many([mail.publication()] * 2)
+    mail.take_one()
+    assert told() == (4, 1)
+    pass_time(mail.database, FRESH.total_seconds() + 60)
+    mail.run_due()
+    assert sum(told()) == 6
 
 
 def test_events_of_a_state_go_in_the_order_of_claims_page_by_page(mail: Mailbox) -> None:
