@@ -15,6 +15,13 @@ from markupsafe import Markup
 from blueprints.manual.shelf import FOLDER, names
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+_REACHABLE = {
+    "<pre>": '<pre tabindex="0">',
+    "<table>": '<div class="across" tabindex="0"><table>',
+    "</table>": "</table></div>",
+    "<th></th>": "<td></td>",
+}
+"""What is wider than the page can be scrolled by keys, and no head of a column is empty."""
 _NO_WORD = re.compile(r"[^\w\- ]")
 
 
@@ -46,6 +53,8 @@ def page(name: str) -> Page:
             if part.type == "link_open":
                 _lead(part, name, names())
     html = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    for tag, reachable in _REACHABLE.items():
+        html = html.replace(tag, reachable)
     # the parser escapes whatever the pages hold
     return Page(name, sections[0].title, Markup(html), sections)  # noqa: S704 - our own pages
 
