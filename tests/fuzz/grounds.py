@@ -135,9 +135,10 @@ class Grounds:
             if access is None or not access.public or "GET" not in (rule.methods or ()):
                 continue
             names = {"slug": "overloaded", "filename": "console.css", "secret": "x" * 43}
+            names["name"] = "agents"
             path = _filled(rule, names)
             segments = tuple(names[name] for name in rule.arguments)
-            parameters = ("next", "code", "state", "iss", "user_code")
+            parameters = ("next", "code", "state", "iss", "user_code", "q")
             yield Good(Shot("GET", path), segments=segments, parameters=parameters)
 
     def console(self) -> Iterator[Good]:
