@@ -110,22 +110,17 @@ def test_the_overview_tells_of_those_that_wait_and_of_suspended_ones(hooked: Hoo
 
     def told() -> dict[str, str]:
         browser.get("/overview")
-        lines = [
-            line
-            for found in browser.page.all("ol", **{"class": "needs"})
-            for line in found.all("li")
-        ]
+        needs = browser.page.all("ol", **{"class": "needs"})
+        lines = [line for found in needs for line in found.all("li")]
         steps = {line.one("strong").text: line.all("a")[-1].attributes["href"] for line in lines}
         return {words: leads for words, leads in steps.items() if "callback" in words}
 
-    waits, suspended = "/callbacks?state=pending_approval", "/callbacks?state=suspended"
-    assert told() == {"1 callback waits for approval": waits}
-    hooked.page(one)
-    hooked.does(one, "approve")
-    assert told() == {}
-    hooked.page(one)
-    hooked.does(one, "suspend")
-    assert told() == {"1 callback is suspended": suspended}
+    suspended = "/callbacks?state=suspended"
+    assert told() == {"1 callback waits for approval": "/callbacks?state=pending_approval"}
+    for step, then in (("approve", {}), ("suspend", {"1 callback is suspended": suspended})):
+        hooked.page(one)
+        hooked.does(one, step)
+        assert told() == then
     browser.get(suspended)
     assert f"/callbacks/{one}" in [a.attributes["href"] for a in browser.page.all("a")]
 
