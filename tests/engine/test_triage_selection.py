@@ -106,3 +106,11 @@ def test_a_selection_is_bounded_and_says_so(mail: Mailbox, monkeypatch) -> None:
     start(mail, order(EVERYTHING))
     work_off(mail)
     assert [mail.gate(e) for e in ids] == [Gate.CLAIMABLE, Gate.CLAIMABLE, Gate.QUARANTINED]
+
+
+@pytest.mark.parametrize("name", ["quarantine_reason", "failure_signature"])
+def test_what_is_not_ascii_has_nothing_in_quarantine(mail: Mailbox, name: str) -> None:
+    """Its columns are: MariaDB and MySQL refuse to compare them with anything else."""
+    poison(mail, 1)
+    asked = order(Filter(**{name: "\xa0"}))
+    assert mail.run(lambda s: jobs.count(s, admin_of(mail.tenant), asked)).total == 0

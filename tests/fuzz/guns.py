@@ -17,6 +17,9 @@ from tests.fuzz import hostile
 from tests.fuzz.judge import Answer
 from tests.fuzz.shots import Shot
 
+FROM = "127.9.9.9"
+"""Failed sign-ins are counted by address: households sign in from another one."""
+
 
 @dataclass
 class InProcess:
@@ -35,7 +38,7 @@ class InProcess:
             "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
             "QUERY_STRING": query,
             "RAW_URI": shot.target,
-            "REMOTE_ADDR": "127.0.0.1",
+            "REMOTE_ADDR": FROM,
             "SERVER_NAME": "127.0.0.1",
             "SERVER_PORT": "80",
             "SERVER_PROTOCOL": "HTTP/1.1",
@@ -90,7 +93,7 @@ class OverHttp:
     def __call__(self, shot: Shot) -> Answer:
         if self._connection is None:
             self._connection = http.client.HTTPConnection(
-                self.host, self.port, timeout=self.timeout_seconds
+                self.host, self.port, timeout=self.timeout_seconds, source_address=(FROM, 0)
             )
         wire = self._connection
         try:

@@ -11,6 +11,7 @@ from tests.fuzz.grounds import Grounds
 from tests.fuzz.guns import InProcess
 from tests.http.world import World, open_world
 from tests.support.databases import TestDatabase
+from tests.support.session import known_url
 
 SEED = 7
 
@@ -27,7 +28,8 @@ def test_nothing_fails_whatever_is_sent(world: World, backend: str) -> None:
     with gun.watching(world.house.database.engine):
         campaign = Campaign(Grounds(world), gun, SEED, 1)
         campaign.api()
-        if backend == "sqlite":  # pages ask the database the same on all
+        # once is enough, and a server refuses to compare what SQLite compares
+        if backend == "mariadb" or known_url("mariadb") is None:
             campaign.pages()
     assert campaign.found == []
     assert gun.statements == []

@@ -37,7 +37,9 @@ class Line:
                 connection.shutdown(socket.SHUT_WR)  # nothing follows that it could wait for
                 while chunk := connection.recv(65_536):
                     got += chunk
-            except ConnectionError:
+            except TimeoutError:
+                raise
+            except OSError:  # it hung up on the rest
                 pass
         return got
 

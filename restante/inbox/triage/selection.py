@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import Session
 
 from restante.errors import ValidationFailed
@@ -67,6 +67,9 @@ class Filter:
     def conditions(self) -> list[ColumnElement[bool]]:
         """On the rows of `event_failure`."""
         column = event_failure.c
+        # their columns are ASCII, which a server does not compare with what is not
+        if not f"{self.failure_signature}{self.quarantine_reason}".isascii():
+            return [false()]
         equal = (
             (column.failure_signature, self.failure_signature),
             (column.recipient_id, self.recipient_id),
