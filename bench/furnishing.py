@@ -41,7 +41,8 @@ ACTIONS = ("event.redrive", "event.cancel", "agent.pause", "grant.assign", "call
 _NOW = "UTC_TIMESTAMP(6)"
 _MIXED = "CRC32(CONCAT(:agent, '-', n)) % 1000"
 _GATE = (
-    f"CASE WHEN n >= 0.84 * :count THEN IF({_MIXED} < 900, 1, 3) WHEN n >= 0.80 * :count THEN 4"
+    f"CASE WHEN n >= 0.84 * :count THEN IF({_MIXED} < 900, 1, 3) WHEN n >="
+    " LEAST(0.80 * :count, 0.84 * :count - IF(:agent = 0, 30, 0)) THEN 4"
     f" WHEN {_MIXED} < 42 THEN 5 WHEN {_MIXED} < 54 THEN 7 WHEN {_MIXED} < 66 THEN 8 ELSE 6 END"
 )
 """Most of what came is done, what came last is not; one in thirty lies in quarantine."""

@@ -25,6 +25,8 @@ from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_quarantine", __name__)
 EVENTS = 20
+LISTED = 2_000
+"""Where causes stand in a list each is counted to here; its own page and a dry run count on."""
 LOOKED_AT = 20
 """Of the newest jobs, for those that run."""
 
@@ -37,7 +39,7 @@ def causes(session: Session, who: SignedIn) -> Response:
     chosen = narrowing(session, admin, request.args)
     jobs, _ = list_jobs(session, admin, limit=LOOKED_AT)
     running = [job for job in jobs if job.state is State.RUNNING]
-    groups = list_groups(session, admin, chosen.filter)
+    groups = list_groups(session, admin, chosen.filter, most=LISTED)
     return shell(
         "quarantine.html",
         session,
@@ -46,7 +48,7 @@ def causes(session: Session, who: SignedIn) -> Response:
         chosen=chosen,
         groups=groups,
         trends=trends(session, admin, chosen.filter, [group.failure_signature for group in groups]),
-        counted=COUNTED,
+        counted=LISTED,
         looked_at=LOOKED_AT_EVENTS,
         most_causes=GROUPS,
         running=running,

@@ -47,6 +47,9 @@ class Number:
     what: str
 
 
+RAIL = 1_000
+"""The frame of a page counts what lies in quarantine to here; the overview counts on."""
+
 PLACES = (
     Place("overview", "Overview", "/overview", "overview", Right.EVENTS_READ, key="o"),
     Place("inboxes", "Inboxes", "/inboxes", "inboxes", Right.EVENTS_READ, key="i"),
@@ -83,7 +86,7 @@ def shell(
         cookie=cookies.read(request, cookies.SESSION),
         here=here,
         places=[place for place in PLACES if may(who.operator.role, place.right)],
-        **_to_act_on(session, who),
+        **_to_act_on(session, who, COUNTED if here == "overview" else RAIL),
         asked_anew=request.method == "GET",
         now=database_now(session),
         address=request.full_path.removesuffix("?") if request.method == "GET" else request.path,
@@ -91,7 +94,7 @@ def shell(
     )
 
 
-def _to_act_on(session: Session, who: SignedIn) -> dict[str, Any]:
+def _to_act_on(session: Session, who: SignedIn, most: int) -> dict[str, Any]:
     """What somebody of the tenant should see to; who is the platform's sees to nothing in it."""
     if not may(who.operator.role, Right.EVENTS_READ):
         return {
@@ -102,18 +105,18 @@ def _to_act_on(session: Session, who: SignedIn) -> dict[str, Any]:
             "may_search": False,
         }
     admin = administrator(who)
-    burning = fire(session, admin)
+    burning = fire(session, admin, most=most)
     # what one cause has too many of, all have
-    whole = burning is None or burning.count <= COUNTED
-    held = count_quarantined(session, admin) if whole else COUNTED + 1
+    whole = burning is None or burning.count <= most
+    held = count_quarantined(session, admin, most=most) if whole else most + 1
     return {
         "numbers": {
-            "quarantine": Number(held, COUNTED, "events"),
+            "quarantine": Number(held, most, "events"),
             "callbacks": Number(count_callbacks(session, admin), TO_APPROVE, "to approve"),
             "assignments": Number(count_unroutable(session, admin), UNROUTABLE, "that nobody has"),
         },
-        "waiting": min(held, COUNTED),
-        "waiting_capped": held > COUNTED,
+        "waiting": min(held, most),
+        "waiting_capped": held > most,
         "fire": burning,
         "may_search": True,
     }

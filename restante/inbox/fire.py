@@ -26,10 +26,11 @@ RISING = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fire:
-    """`count`: of the worst cause, COUNTED + 1 when there are more; `others`: causes that burn besides."""
+    """`count`: of the worst cause, most + 1 when there are more; `others`: causes that burn besides."""
 
     failure_signature: str
     count: int
+    most: int
     since: datetime
     rising: bool
     others: int
@@ -37,11 +38,11 @@ class Fire:
     @property
     def shown(self) -> str:
         """The count as one reads it."""
-        return f"{COUNTED:,}+" if self.count > COUNTED else f"{self.count:,}"
+        return f"{self.most:,}+" if self.count > self.most else f"{self.count:,}"
 
 
-def fire(session: Session, administrator: Administrator) -> Fire | None:
-    """The worst; None when it is calm. Reads the last to come in of the last quarter of an hour, by index."""
+def fire(session: Session, administrator: Administrator, *, most: int = COUNTED) -> Fire | None:
+    """The worst, counted to `most`; None: it is calm. Of what came in last, in a quarter of an hour."""
     administrator.require(Right.QUARANTINE_READ)
     connection, failure = session.connection(), event_failure.c
     now = database_now(session)
@@ -79,7 +80,8 @@ def fire(session: Session, administrator: Administrator) -> Fire | None:
     )
     return Fire(
         failure_signature=worst,
-        count=count_of_cause(session, administrator, worst),
+        count=count_of_cause(session, administrator, worst, most=most),
+        most=most,
         since=connection.execute(first).scalar_one(),
         rising=now - rows[0].last_at < RISING,
         others=len(rows) - 1,

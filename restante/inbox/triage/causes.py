@@ -23,7 +23,7 @@ from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.failures import event_failure
 
 GROUPS = 100
-LOOKED_AT = 2_000
+LOOKED_AT = 1_000
 """Where a filter narrows kinds, or there are more than GROUPS: those of so many events, the latest."""
 _EVER = (datetime(1970, 1, 1), datetime(9999, 1, 1))
 _BY_KIND = "FORCE INDEX (quarantine_of_signature)"
@@ -31,10 +31,11 @@ _BY_KIND = "FORCE INDEX (quarantine_of_signature)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Quarantined events that failed alike. `sample_id`: the one that came last."""
+    """Quarantined events that failed alike, counted to `most`. `sample_id`: the one that came last."""
 
     failure_signature: str
     count: int
+    most: int
     first_at: datetime
     last_at: datetime
     sample_id: bytes
@@ -45,18 +46,20 @@ class Group:
     @property
     def capped(self) -> bool:
         """Whether there are more than were counted."""
-        return self.count > COUNTED
+        return self.count > self.most
 
 
-def list_groups(session: Session, administrator: Administrator, chosen: Filter) -> list[Group]:
+def list_groups(
+    session: Session, administrator: Administrator, chosen: Filter, *, most: int = COUNTED
+) -> list[Group]:
     """The kinds of failure of what the filter means, the most frequent first; at most GROUPS.
 
-    Each counted up to COUNTED + 1; of the latest LOOKED_AT events alone where a filter narrows kinds, or
+    Each counted up to most + 1; of the latest LOOKED_AT events alone where a filter narrows kinds, or
     there are more.
     """
     administrator.require(Right.QUARANTINE_READ)
     connection = session.connection()
-    counted = _by_kind(session, administrator, chosen)
+    counted = _by_kind(session, administrator, chosen, most)
     if counted is None:
         latest = latest_failures(administrator, chosen, LOOKED_AT).subquery()
         counted = connection.execute(
@@ -71,7 +74,7 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
     lying = sorted(
         (row for row in counted if row.events), key=lambda row: (-row.events, row.failure_signature)
     )[:GROUPS]
-    if chosen == Filter(failure_signature=chosen.failure_signature):
+    if most == COUNTED and chosen == Filter(failure_signature=chosen.failure_signature):
         known: dict[str, int] = session.info.setdefault(COUNTED_BY_CAUSE, {})
         known.update((row.failure_signature, row.events) for row in lying)
     ids = [row.sample_id for row in lying]
@@ -81,6 +84,7 @@ def list_groups(session: Session, administrator: Administrator, chosen: Filter) 
         Group(
             failure_signature=row.failure_signature,
             count=row.events,
+            most=most,
             first_at=row.first_at,
             last_at=row.last_at,
             sample_id=sample.event_id,
@@ -113,13 +117,13 @@ def latest_failures(administrator: Administrator, chosen: Filter, most: int) -> 
 
 
 def _by_kind(
-    session: Session, administrator: Administrator, chosen: Filter
+    session: Session, administrator: Administrator, chosen: Filter, most: int
 ) -> Sequence[Any] | None:
     """A row of each kind that ever failed; None where a filter narrows them, or there are too many."""
     if chosen.narrows:
         return None
     connection = session.connection()
-    tenant = {"tenant": administrator.tenant_id}
+    tenant = {"tenant": administrator.tenant_id, "most": most + 1}
     span = {"since": chosen.since or _EVER[0], "until": chosen.until or _EVER[1]}
     kind = chosen.failure_signature
     if kind is not None:
@@ -163,7 +167,7 @@ _LATEST = (_AT.desc(), event_failure.c.event_id.desc())
 _COUNTED = select(
     bindparam("kind").label("failure_signature"),
     select(func.count())
-    .select_from(_of_kind(literal(1).label("one")).limit(COUNTED + 1).subquery())
+    .select_from(_of_kind(literal(1).label("one")).limit(bindparam("most")).subquery())
     .scalar_subquery()
     .label("events"),
     _of_kind(_AT).order_by(_AT).limit(1).scalar_subquery().label("first_at"),

@@ -28,40 +28,48 @@ COUNTED_BY_CAUSE = "restante.tx.counted_by_cause"
 """What one look at the quarantine has counted, no other one of the same transaction counts again."""
 
 
-def count_quarantined(session: Session, administrator: Administrator) -> int:
-    """How many events lie in the tenant's quarantine; COUNTED + 1: more than COUNTED."""
+def count_quarantined(
+    session: Session, administrator: Administrator, *, most: int = COUNTED
+) -> int:
+    """How many events lie in the tenant's quarantine; most + 1: more than `most`."""
     administrator.require(Right.QUARANTINE_READ)
     some = (
         select(literal(1).label("one"))
         .select_from(event_failure)
         .with_hint(event_failure, Filter().by_time(), "mysql")
         .where(_lies(administrator.tenant_id))
-        .limit(COUNTED + 1)
+        .limit(most + 1)
         .subquery()
     )
     counted: int = session.connection().execute(select(func.count()).select_from(some)).scalar_one()
     return counted
 
 
-def count_of_cause(session: Session, administrator: Administrator, failure_signature: str) -> int:
-    """How many of a kind lie there; COUNTED + 1: more than COUNTED."""
+def count_of_cause(
+    session: Session,
+    administrator: Administrator,
+    failure_signature: str,
+    *,
+    most: int = COUNTED,
+) -> int:
+    """How many of a kind lie there; most + 1: more than `most`."""
     administrator.require(Right.QUARANTINE_READ)
     known: dict[str, int] = session.info.setdefault(COUNTED_BY_CAUSE, {})
     if failure_signature in known:
-        return known[failure_signature]
+        return min(known[failure_signature], most + 1)
     of_cause = Filter(failure_signature=failure_signature)
     some = (
         select(literal(1).label("one"))
         .select_from(event_failure)
         .with_hint(event_failure, of_cause.by_time(), "mysql")
         .where(_lies(administrator.tenant_id), *of_cause.conditions())
-        .limit(COUNTED + 1)
+        .limit(most + 1)
         .subquery()
     )
-    known[failure_signature] = (
-        session.connection().execute(select(func.count()).select_from(some)).scalar_one()
-    )
-    return known[failure_signature]
+    counted: int = session.connection().execute(select(func.count()).select_from(some)).scalar_one()
+    if most == COUNTED:
+        known[failure_signature] = counted
+    return counted
 
 
 def list_quarantined(

@@ -18,7 +18,7 @@ from restante.inbox.triage.selection import Filter
 from restante.storage.clock import database_now
 
 HOURS = 24
-LOOKED_AT = 2_000
+LOOKED_AT = 1_000
 """Events of all kinds together that a look reads, the latest of each."""
 _TO_THE_HOUR = len("2026-11-30 12")
 
