@@ -57,4 +57,6 @@ class Reply:
     def response(self) -> Response:
         """As Flask sends it."""
         content = self.content if type(self.content) is bytes else dumps(self.content)
-        return Response(content, self.status, [("Content-Type", self.media_type), *self.headers.items()])
+        return Response(
+            content, self.status, [("Content-Type", self.media_type), *self.headers.items()]
+        )
