@@ -45,6 +45,11 @@ class Wanted:
     status: Status | None = None
     since: datetime | None = None
 
+    @property
+    def narrows(self) -> bool:
+        """Events may have to be passed over."""
+        return any(one is not None for one in (self.project_id, self.type, self.status))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browsed(Brief):
@@ -88,7 +93,7 @@ def list_tenant_events(
     else:
         below, some = {bytes.fromhex(id_): seq for id_, seq in place[0]}, place[1]
     now = database_now(session)
-    chunk = min(CHUNK, max(FIRST, EXAMINED // max(1, len(below))))
+    chunk = min(CHUNK, max(FIRST, EXAMINED // max(1, len(below)))) if wanted.narrows else limit
     walks = [_walk(session, id_, seq, wanted.since, chunk) for id_, seq in below.items()]
     merged = heapq.merge(*walks, key=lambda row: (row.available_at, row.event_id), reverse=True)
     events: list[Browsed] = []
