@@ -6,7 +6,8 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.narrowing import NOTHING
+from blueprints.console.faults import Unclear, sentence
+from blueprints.console.narrowing import NONE_LIKE_THAT, NOTHING
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
@@ -36,6 +37,8 @@ def listed(session: Session, who: SignedIn) -> Response:
     """Those that nobody has come first."""
     admin, asked = administrator(who), request.args
     state = asked.get("state", type=State)
+    if asked.get("state") and state is None:
+        raise Unclear(sentence({"state": NONE_LIKE_THAT}), there="/assignments")
     agent = asked.get("agent", "").strip()[:190]
     agent_id = (agent_called(session, admin.tenant_id, agent) or NOTHING) if agent else None
     found, token = list_assignments(

@@ -17,7 +17,8 @@ import orjson
 from flask import Blueprint, Response, request
 
 from blueprints.console import cookies
-from blueprints.console.audit_narrowing import audit_narrowing
+from blueprints.console.audit_narrowing import TITLES, audit_narrowing
+from blueprints.console.faults import Unclear, sentence
 from blueprints.console.pages import HEADERS, protect
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
@@ -26,7 +27,6 @@ from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry
 from restante.audit.listing import EntryPage, Recorded, list_entries
-from restante.errors import NotFound
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn, resume_session
 from restante.inbox.envelope import instant
@@ -50,12 +50,12 @@ def export(session: Session, who: SignedIn) -> Response:
     """Those that the filters of the form name, the newest first. That it was taken is in the audit."""
     format_ = request.form.get("format", "")
     if format_ not in _FORMATS:
-        raise NotFound
+        raise Unclear(sentence({"format": f"it is one of {', '.join(_FORMATS)}"}))
     admin = administrator(who)
     admin.require(Right.AUDIT_READ)
     chosen = audit_narrowing(session, admin, request.form)
     if chosen.faults:
-        raise NotFound
+        raise Unclear(sentence({TITLES[name]: said for name, said in chosen.faults.items()}))
     first = list_entries(session, admin.tenant_id, limit=PIECE, **chosen.filters)
     told = ", ".join(f"{name} {text}" for name, text in chosen.fields.items())
     reason = f"as {format_}: {told or 'all'}"

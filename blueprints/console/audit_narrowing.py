@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
+from blueprints.console.instants import NO_INSTANT, instant_in
 from restante.audit.actions import Action
 from restante.identity.administrators import Administrator
 from restante.identity.called import id_called
@@ -60,20 +61,9 @@ def audit_narrowing(
             filters[name] = id_called(session, administrator.tenant_id, text) or text
     for name, whole_day in (("since", timedelta(0)), ("until", timedelta(days=1))):
         if name in fields:
-            at = _instant(fields[name], whole_day)
+            at = instant_in(fields[name], whole_day)
             if at is None:
-                faults[name] = "write a day, 2031-05-01, or an instant, 2031-05-01T09:30"
+                faults[name] = NO_INSTANT
             else:
                 filters[name] = at
     return AuditNarrowing(fields, filters, faults)
-
-
-def _instant(text: str, whole_day: timedelta) -> datetime | None:
-    """A day begins at its midnight, or goes on `whole_day` longer. None: it is neither."""
-    try:
-        at = datetime.fromisoformat(text.removesuffix("Z"))
-    except ValueError:
-        return None
-    if at.tzinfo is not None or not 1970 <= at.year < 9000:
-        return None
-    return at + whole_day if len(text) <= len("2031-05-01") else at

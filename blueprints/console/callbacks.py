@@ -8,6 +8,8 @@ from flask import Blueprint, Response, request
 
 from blueprints.console.callback_strip import strip
 from blueprints.console.challenge_words import REASONS, seen_lines
+from blueprints.console.faults import Unclear, sentence
+from blueprints.console.narrowing import NONE_LIKE_THAT
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.audit.listing import list_entries
@@ -45,6 +47,8 @@ def listed(session: Session, who: SignedIn) -> Response:
     """Those that wait for approval, then a page of the others; or those of one state."""
     admin, asked = administrator(who), request.args
     wanted = next((one for one in STATUSES if one == asked.get("state", "")), None)
+    if asked.get("state") and wanted is None:
+        raise Unclear(sentence({"state": NONE_LIKE_THAT}), there="/callbacks")
     first = "page" not in asked
     waiting = None
     if wanted is None and first:

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.narrowing import HOURS, NOTHING
+from blueprints.console.instants import NO_INSTANT, instant_in
+from blueprints.console.narrowing import HOURS, NONE_LIKE_THAT, NOTHING
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.identity.called import agent_called, called
@@ -17,7 +18,7 @@ from restante.identity.projects import projects_of
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
 from restante.inbox.escalation_list import list_unread
-from restante.inbox.event_list import EXAMINED, INBOXES, Wanted, list_tenant_events
+from restante.inbox.event_list import EXAMINED, INBOXES, EventPage, Wanted, list_tenant_events
 from restante.inbox.lifecycle import Status
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -26,7 +27,7 @@ from restante.storage.transaction import Session
 blueprint = Blueprint("console_events", __name__)
 EVENTS = 25
 STATES = tuple(status for status in Status if status is not Status.SCHEDULED)
-FIELDS = ("inbox", "type", "project", "state", "hours")
+FIELDS = ("inbox", "type", "project", "state", "hours", "since")
 
 
 @blueprint.get("/events")
@@ -36,8 +37,11 @@ def listed(session: Session, who: SignedIn) -> Response:
     admin = administrator(who)
     asked = {name: text for name in FIELDS if (text := request.args.get(name, "").strip()[:190])}
     projects = projects_of(session, admin.tenant_id)
-    wanted = _wanted(session, admin.tenant_id, asked, projects)
-    page = list_tenant_events(session, admin, wanted, limit=EVENTS, token=request.args.get("page"))
+    wanted, faults = _wanted(session, admin.tenant_id, asked, projects), _faults(asked)
+    page = EventPage([], None, cut=False, some=False)
+    if not faults:
+        token = request.args.get("page")
+        page = list_tenant_events(session, admin, wanted, limit=EVENTS, token=token)
     named = None if wanted.recipient_id in (None, NOTHING) else wanted.recipient_id
     return shell(
         "events.html",
@@ -46,6 +50,7 @@ def listed(session: Session, who: SignedIn) -> Response:
         here="events",
         page=page,
         asked=asked,
+        faults=faults,
         query=urlencode(asked),
         first="page" not in request.args,
         named=named and encode_id(Prefix.AGENT, named),
@@ -87,7 +92,9 @@ def _wanted(
     if "project" in asked:
         known = projects.get(asked["project"])
         project_id = NOTHING if known is None else known.id
-    if asked.get("hours") in HOURS:
+    if "since" in asked:
+        since = instant_in(asked["since"])
+    elif asked.get("hours") in HOURS:
         since = database_now(session) - timedelta(hours=int(asked["hours"]))
     return Wanted(
         recipient_id=recipient_id,
@@ -96,3 +103,15 @@ def _wanted(
         status=next((one for one in STATES if one == asked.get("state")), None),
         since=since,
     )
+
+
+def _faults(asked: Mapping[str, str]) -> dict[str, str]:
+    """Of the fields that mean nothing, which narrow to nothing at all."""
+    faults = {}
+    if asked.get("state", STATES[0]) not in STATES:
+        faults["state"] = NONE_LIKE_THAT
+    if asked.get("hours", "1") not in HOURS:
+        faults["hours"] = NONE_LIKE_THAT
+    if "since" in asked and instant_in(asked["since"]) is None:
+        faults["since"] = NO_INSTANT
+    return faults

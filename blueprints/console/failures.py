@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from blueprints import problems
 from blueprints.console.again import to_proof
+from blueprints.console.faults import Unclear
 from blueprints.console.pages import as_it_is, away_from_here, page, see
 from blueprints.console.sessions import ForeignForm, WrongHost, asks_by_itself
 from blueprints.request_ids import request_id
@@ -99,7 +100,8 @@ def _page_of(error: Exception) -> Response:
         log.error("request_failed request_id=%s", request_id(request), exc_info=error)
     text = f"{error} {words.text}" if isinstance(error, RightMissing) else words.text
     home = house().settings.public_url if isinstance(error, WrongHost) else None
-    answer = page("failure.html", words.status, title=words.title, text=text, home=home)
+    back = error.there if isinstance(error, Unclear) else None
+    answer = page("failure.html", words.status, title=words.title, text=text, home=home, back=back)
     if isinstance(error, errors.RateLimited):
         answer.headers["Retry-After"] = str(error.retry_after_seconds)
     elif words.status == 503:
@@ -110,6 +112,8 @@ def _page_of(error: Exception) -> Response:
 
 
 def _words_of(error: Exception) -> _Words:
+    if isinstance(error, Unclear):
+        return _Words(422, error.title, error.detail)
     if isinstance(error, HTTPException):
         return _BY_STATUS.get(error.code or 500, _FAILED)
     if problems.is_lost_connection(error):

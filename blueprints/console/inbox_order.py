@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
 from blueprints.console.charts import spark
+from blueprints.console.narrowing import NONE_LIKE_THAT
 from restante.inbox.inbox_table import FULL, By, Which
 from restante.sampling.inbox_history import SLOTS
 
 WORDS = {
     Which.ACTIVE: "active",
     Which.AWAY: "away",
+    Which.AWAY_WITH_MAIL: "away with mail waiting",
     Which.PAUSED: "paused",
     Which.FULL: f"at least {FULL:.0%} full",
     Which.DISABLED: "disabled",
@@ -52,11 +54,13 @@ class Asked:
     begins: str = ""
     by: By = By.NAME
     backwards: bool = False
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """Of the fields that mean nothing, which narrow to nothing at all."""
 
     @property
     def narrows(self) -> bool:
         """Whether some are left out."""
-        return bool(self.which or self.begins)
+        return bool(self.which or self.begins or self.faults)
 
     def address(self, page: str | None = None) -> str:
         """The table's as it is now, or a page of it."""
@@ -85,12 +89,14 @@ class Asked:
 
 
 def narrowed_by(asked: MultiDict[str, str]) -> Asked:
-    """What stands in an address; what is no value of ours says nothing."""
+    """What stands in an address; an order that is none of ours is that of names."""
+    which = asked.get("state", type=Which)
     return Asked(
-        which=asked.get("state", type=Which),
+        which=which,
         begins=asked.get("name", "").strip()[:190],
         by=asked.get("sort", By.NAME, type=By),
         backwards=asked.get("order") == "back",
+        faults={"state": NONE_LIKE_THAT} if asked.get("state") and which is None else {},
     )
 
 

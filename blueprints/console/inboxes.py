@@ -6,7 +6,9 @@ from flask import Blueprint, Response, request
 
 from blueprints.console.agent import granted
 from blueprints.console.agent_shell import agent_page
+from blueprints.console.faults import Unclear, sentence
 from blueprints.console.inbox_order import HEADS, WORDS, narrowed_by, trail
+from blueprints.console.narrowing import NONE_LIKE_THAT
 from blueprints.console.pages import see
 from blueprints.console.scope_cells import cell_of
 from blueprints.console.sessions import with_session
@@ -20,7 +22,7 @@ from restante.identity.projects import projects_of
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
 from restante.inbox.inbox_list import MOST, list_events, read_inbox
-from restante.inbox.inbox_table import list_inboxes
+from restante.inbox.inbox_table import InboxPage, list_inboxes
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
 from restante.sampling.inbox_history import SLOT, trails
@@ -45,16 +47,18 @@ STATES = (
 def listed(session: Session, who: SignedIn) -> Response:
     """A page of them, narrowed and ordered as the address says."""
     admin, asked = administrator(who), narrowed_by(request.args)
-    page = list_inboxes(
-        session,
-        admin,
-        limit=INBOXES,
-        token=request.args.get("page"),
-        which=asked.which,
-        begins=asked.begins,
-        by=asked.by,
-        backwards=asked.backwards,
-    )
+    page = InboxPage([], None, None)
+    if not asked.faults:
+        page = list_inboxes(
+            session,
+            admin,
+            limit=INBOXES,
+            token=request.args.get("page"),
+            which=asked.which,
+            begins=asked.begins,
+            by=asked.by,
+            backwards=asked.backwards,
+        )
     ids = [line.agent.id for line in page.lines]
     return shell(
         "inboxes.html",
@@ -79,6 +83,8 @@ def listed(session: Session, who: SignedIn) -> Response:
 def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
     """One agent's inbox by state, what is in flight and what it may do."""
     admin, state = administrator(who), request.args.get("state", type=Status)
+    if request.args.get("state") and state is None:
+        raise Unclear(sentence({"state": NONE_LIKE_THAT}), there=f"/inboxes/{agent_id}")
     line = read_inbox(session, admin, agent_id)
     rows, token = list_events(
         session, admin, line.agent, state, limit=EVENTS, token=request.args.get("page")

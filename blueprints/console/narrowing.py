@@ -1,16 +1,21 @@
-"""Which quarantined events a page or a form of quarantine means: what stands in its address, read."""
+"""Which quarantined events a page or a form of quarantine means: what stands in its address, read.
+
+What it cannot make sense of narrows to nothing: a page says what is wrong, an order is not begun.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
+from blueprints.console.faults import Unclear, sentence
+from blueprints.console.instants import NO_INSTANT, instant_in
 from restante.identity.administrators import Administrator
 from restante.identity.called import agent_called
 from restante.identity.projects import projects_of
@@ -26,6 +31,7 @@ REASONS = {
     "rejected": "rejected",
     "release_loop": "released again and again",
 }
+NONE_LIKE_THAT = "there is none like that"
 MOST_EVENTS = 100
 _CAUSE = re.compile(r"[0-9a-f]{32}")
 _TITLES = {
@@ -40,11 +46,15 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """`fields`: what is set, as an address and a form have it. `events`: ids, where some are picked."""
+    """`fields`: what is set, as an address and a form have it. `events`: ids, where some are picked.
+
+    `faults`: of the fields that mean nothing, which narrow to nothing at all.
+    """
 
     filter: Filter
     fields: Mapping[str, str]
     events: tuple[str, ...] = ()
+    faults: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def chosen(self) -> Any:
@@ -78,7 +88,24 @@ class Narrowing:
 def narrowing(
     session: Session, administrator: Administrator, asked: MultiDict[str, str]
 ) -> Narrowing:
-    """What an address or a form names. What is not there, or no value, means nothing at all."""
+    """What is to be acted on. Raises Unclear where that cannot be told, or nothing is ticked."""
+    chosen = narrowing_shown(session, administrator, asked)
+    if "ticked" in asked:
+        if not chosen.events:
+            detail = "Nothing was done. Go back and tick the events that you mean."
+            there = f"/quarantine/events{chosen.query()}"
+            raise Unclear(detail, title="Nothing is ticked", there=there)
+        return Narrowing(Filter(), {}, chosen.events)
+    if chosen.faults:
+        detail = f"{sentence(chosen.faults)} Nothing was done."
+        raise Unclear(detail, there="/quarantine")
+    return chosen
+
+
+def narrowing_shown(
+    session: Session, administrator: Administrator, asked: MultiDict[str, str]
+) -> Narrowing:
+    """What an address names. What is not there, or no value, means nothing at all."""
     fields = {
         name: text
         for name in (*_TITLES, "since", "until")
@@ -93,28 +120,24 @@ def narrowing(
     cause = fields.get("cause")
     if cause is not None and not _CAUSE.fullmatch(cause):
         cause = "none"
-    since = _instant(fields.get("since"))
+    instants = {name: instant_in(fields[name]) for name in ("since", "until") if name in fields}
+    faults: dict[str, str] = {name: NO_INSTANT for name, at in instants.items() if at is None}
+    if fields.get("hours", "1") not in HOURS:
+        faults["hours"] = NONE_LIKE_THAT
+    since = instants.get("since")
     if since is None and fields.get("hours") in HOURS:
         since = database_now(session) - timedelta(hours=int(fields["hours"]))
     filter_ = Filter(
         failure_signature=cause,
-        recipient_id=recipient_id,
+        recipient_id=NOTHING if faults else recipient_id,
         project_id=project_id,
         code=fields.get("code"),
         quarantine_reason=fields.get("reason"),
         since=since,
-        until=_instant(fields.get("until")),
+        until=instants.get("until"),
     )
     events = tuple(dict.fromkeys(text[:64] for text in asked.getlist("event")[:MOST_EVENTS]))
-    return Narrowing(filter_, fields, events)
-
-
-def _instant(text: str | None) -> datetime | None:
-    try:
-        found = None if text is None else datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if found is None or found.tzinfo is not None else found
+    return Narrowing(filter_, fields, events, faults)
 
 
 def _shown(name: str, text: str) -> str:

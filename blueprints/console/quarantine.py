@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
-from blueprints.console.narrowing import HOURS, REASONS, narrowing
+from blueprints.console.faults import Unclear, sentence
+from blueprints.console.narrowing import HOURS, REASONS, narrowing_shown
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.identity.called import called
@@ -36,7 +37,7 @@ LOOKED_AT = 20
 def causes(session: Session, who: SignedIn) -> Response:
     """The kinds of failure, the most frequent first, and what is being done about them."""
     admin = administrator(who)
-    chosen = narrowing(session, admin, request.args)
+    chosen = narrowing_shown(session, admin, request.args)
     jobs, _ = list_jobs(session, admin, limit=LOOKED_AT)
     running = [job for job in jobs if job.state is State.RUNNING]
     groups = list_groups(session, admin, chosen.filter, most=LISTED)
@@ -77,8 +78,10 @@ def _events(session: Session, who: SignedIn, *, cause: str | None) -> Response:
     group = None
     if cause is not None:
         asked["cause"] = cause
-    chosen = narrowing(session, admin, asked)
+    chosen = narrowing_shown(session, admin, asked)
     if cause is not None:
+        if chosen.faults:
+            raise Unclear(sentence(chosen.faults), there=f"/quarantine/causes/{cause}")
         groups = list_groups(session, admin, chosen.filter)
         if not groups:
             return _gone(session, who)

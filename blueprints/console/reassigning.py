@@ -35,8 +35,10 @@ def describe(session: Session, who: SignedIn, assignment_id: str) -> Response:
 @blueprint.post("/assignments/<assignment_id>/reassign")
 @with_session(Right.ASSIGNMENTS_REASSIGN)
 def carry_out(session: Session, who: SignedIn, assignment_id: str) -> Response:
-    """Do what the form says."""
+    """Do what the form says; or only look at another agent, with what was typed so far."""
     form, admin = request.form, administrator(who)
+    if "consider" in form:
+        return _page(session, who, assignment_id)
     raw, to = decode_id(Prefix.ASSIGNMENT, assignment_id), form.get("to", "")
     if made_before(session, who) is not None:
         return see(f"/assignments/{assignment_id}")

@@ -98,7 +98,7 @@ def refuse(session: Session, who: SignedIn, why: RestanteError) -> RestanteError
     """Put a refusal into the audit; whoever returns it has it raised once that has committed."""
     by, path = origin_of(request, who), request.path
     named = _PUBLIC_ID.search(path)
-    target, said = (named[1], f"{path}: {why.detail}") if named else (path, why.detail)
+    target, said = (named[1], f"{why.detail} ({path})") if named else (path, why.detail)
     refuse_request(session, who, target=target, why=said, by=by)
     return why
 

@@ -125,6 +125,8 @@ def named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -
 
 def _start(session: Session, who: SignedIn, action: Action) -> Response:
     admin, form = administrator(who), request.form
+    if "again" in form:
+        return _counted(session, who, action)
     reason = form.get("why", "").strip()
     if not reason or len(reason) > MOST_REASON:
         said = "Say why" if not reason else f"At most {MOST_REASON:,} characters"

@@ -40,6 +40,7 @@ class Which(StrEnum):
 
     ACTIVE = "active"
     AWAY = "away"
+    AWAY_WITH_MAIL = "away_with_mail"
     PAUSED = "paused"
     FULL = "full"
     DISABLED = "disabled"
@@ -140,6 +141,8 @@ def narrowed(which: Which | None, now: datetime, most: int) -> ColumnElement[boo
         case Which.AWAY:
             unseen = or_(presence.c.last_seen_at.is_(None), presence.c.last_seen_at <= now - POLLS)
             return and_(active, not_(principal.c.paused), unseen, not_(_streams(now)))
+        case Which.AWAY_WITH_MAIL:
+            return and_(narrowed(Which.AWAY, now, most), _LIES.pending > 0)
 
 
 def _streams(now: datetime) -> ColumnElement[bool]:

@@ -191,8 +191,15 @@ def test_wu_034_a_file_is_of_ones_own_tenant_bounded_and_ends_with_the_session(
     assert export(platform, "csv").status_code == 403
     browser = signed_in(world)
     assert "theirs" not in export(browser, "jsonl").text
-    for wrong in ({"format": "xls"}, {"format": "csv", "since": "yesterday"}):
-        assert browser.post("/audit/export", {"csrf": browser.token(), **wrong}).status_code == 404
+    wrongs: tuple[tuple[dict[str, str], str], ...] = (
+        ({}, "Format: it is one of csv, jsonl"),
+        ({"format": "xls"}, "Format: it is one of csv, jsonl"),
+        ({"format": "csv", "since": "yesterday"}, "Since: write a day"),
+        ({"format": "csv", "action": "x.y"}, "Did: there is no such action"),
+    )
+    for wrong, said in wrongs:
+        answer = browser.post("/audit/export", {"csrf": browser.token(), **wrong})
+        assert (answer.status_code, said in browser.page.text) == (422, True), wrong
     with monkeypatch.context() as bounded:
         bounded.setattr(audit_export, "MOST", 3)
         assert len(export(browser, "jsonl").text.splitlines()) == 3

@@ -41,9 +41,13 @@ def test_the_newest_of_all_inboxes_come_first_and_are_narrowed(
         ("project=none", []),
         ("inbox=nobody", []),
         ("type=order", []),
-        ("state=nonsense", [third, second, bad]),
+        ("since=2020-01-01", [third, second, bad]),
     ):
         assert shown(browser, f"/events?{query}") == expected, query
+    for query in ("state=nonsense", "hours=5", "since=2026-13-45"):
+        assert shown(browser, f"/events?{query}") == [], query
+        name = query.partition("=")[0].capitalize()
+        assert browser.page.one("div", role="alert").text.startswith(f"{name}: ")
 
 
 def test_a_long_value_is_cut_and_stands_whole_in_its_title(

@@ -51,7 +51,12 @@ def test_inboxes_tell_what_waits(world: World, alice: Caller, bob: Caller) -> No
         browser.get(f"/inboxes{none}")
         assert named(browser, "alice") == [], none
     assert browser.get("/inboxes?page=forged").status_code == 404
-    assert browser.get("/inboxes?state=nonsense").status_code == 200
+    browser.get("/inboxes?state=nonsense")
+    assert "State: there is none like that" in browser.page.one("div", role="alert").text
+    assert browser.page.all("th", scope="row") == []
+    for path in (f"/inboxes/{alice.id}", "/callbacks", "/assignments"):
+        assert browser.get(f"{path}?state=nonsense").status_code == 422, path
+        assert "State: there is none like that" in browser.page.text
 
 
 def test_inboxes_are_paged_by_name(world: World) -> None:
@@ -110,7 +115,7 @@ def test_each_head_orders_and_turns_round_and_the_address_says_so(
         assert heads(browser)[title][0] != falls, title
         browser.get(heads(browser)[title][1])
         assert heads(browser)[title][0] == falls, title
-    assert browser.get("/inboxes?sort=nonsense&order=nonsense&state=nonsense").status_code == 200
+    assert browser.get("/inboxes?sort=nonsense&order=nonsense").status_code == 200
     assert names(browser) == ["alice", "bob", "carol"]
 
 

@@ -72,7 +72,14 @@ def test_another_agent_is_considered_by_its_name_and_gets_it_by_hand(
     browser.get(f"{path}?also=carol")
     assert choices(browser) == [(carol.id, True)]
     assert "is paused" in browser.page.text
-    browser.send(path, why="carol asked", to="")
+    browser.send(path, consider="yes", also="nobody", why="carol asked")
+    assert "no active agent of that name" in browser.page.text
+    browser.send(path, consider="yes", also="carol")
+    assert browser.answer.status_code == 200
+    assert browser.page.form(path)["why"] == "carol asked"
+    assert choices(browser) == [(carol.id, True)]
+    assert read(bob, made).get("agent_id") != carol.id
+    browser.send(path, to="")
     assert browser.answer.status_code == 422
     browser.send(path, why="carol asked", to=carol.id)
     assert read(bob, made)["agent_id"] == carol.id

@@ -100,6 +100,7 @@ def test_the_table_is_narrowed(five: list[Mailbox]) -> None:
         None: [first.id, second.id, third.id, fourth.id],
         Which.ACTIVE: [first.id, second.id, third.id],
         Which.AWAY: [first.id],
+        Which.AWAY_WITH_MAIL: [first.id],
         Which.PAUSED: [third.id],
         Which.FULL: [fourth.id],
         Which.DISABLED: [fourth.id],
