@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
 from blueprints.raw_json import MOST_PARTS, Crowded, NoObject, read_object
 from restante.errors import RestanteError, ValidationFailed
-from restante.identity.names import TIDY, UNTIDY
+from restante.identity.names import NO_REASON, SAYS_WHY, TIDY, UNTIDY
 from restante.trace_context import read_traceparent
 
 M = TypeVar("M", bound=BaseModel)
@@ -26,6 +26,7 @@ _CONTENT = "restante.content"
 _JSON = re.compile(r'application/json(\s*;\s*charset="?utf-?8"?)?\s*;?\s*', re.IGNORECASE)
 _KEY = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _COUNTED = re.compile(r" after validation, not (?:\d+|more)$")
+_PATTERNS = {TIDY: UNTIDY, SAYS_WHY: NO_REASON}
 
 _TOLD = {
     "extra_forbidden": "is not known here: remove it",
@@ -202,8 +203,8 @@ def _faults(error: ValidationError, root: str | None) -> list[dict[str, str]]:
 
 
 def _told(fault: ErrorDetails) -> str:
-    if fault.get("ctx", {}).get("pattern") == TIDY:
-        return UNTIDY
+    if words := _PATTERNS.get(fault.get("ctx", {}).get("pattern", "")):
+        return words
     text = fault["msg"].removeprefix("Value error, ").replace("Input should ", "must ")
     text = _COUNTED.sub("", text)
     return (

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from blueprints.raw_json import Raw
-from restante.identity.names import TIDY
+from restante.identity.names import SAYS_WHY, TIDY
 
 BIGGEST = 2**63 - 1
 LONGEST_SECONDS = 100 * 366 * 86_400
@@ -196,7 +196,10 @@ Consumer = Annotated[
         description="Which process of the agent this is.",
     ),
 ]
-Reason = Annotated[str, Field(min_length=1, max_length=2000)]
+SaysWhy = Annotated[str, Field(pattern=SAYS_WHY)]
+"""What reasons of verbs are: not blank, no control characters but tabs and the ends of lines."""
+
+Reason = Annotated[SaysWhy, Field(min_length=1, max_length=2000)]
 IdText = Annotated[str, Field(max_length=64)]
 Key = Annotated[Tidy, Field(min_length=1, max_length=128)]
 

@@ -13,6 +13,8 @@
     button.addEventListener("click", () => dialog.showModal());
   }
   const press = (selector) => document.querySelector(selector)?.click();
+  const firstPage = () => [...document.querySelectorAll("main .pager a, main footer a")]
+    .find((link) => ["First", "Newest"].includes(link.textContent))?.click(); // no list goes back by one
   const rows = () => [...document.querySelectorAll("main tbody tr, main [data-row]")].filter((row) => row.querySelector("a[href]"));
   const row = () => document.activeElement.closest("tr, [data-row]");
   const move = (by) => {
@@ -29,7 +31,7 @@
     ".": () => row()?.querySelector("summary, button, .button")?.focus(),
     n: () => press(".newer"),
     f: () => document.querySelector("main .filters input, main .filters select, main .filters a")?.focus(),
-    "[": () => press("a[rel=prev]"),
+    "[": () => firstPage(),
     "]": () => press("a[rel=next]"),
     t: () => document.dispatchEvent(new Event("restante:turn-clock")),
   };

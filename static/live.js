@@ -14,14 +14,14 @@
   let asking = false;
   let timer = 0;
   let lastAt = Date.now();
-  let streams = true;
+  let streams; // nobody knows before the first word
   let failing = false;
 
   /* what the page shows */
   const parts = () => [...document.querySelectorAll("[data-live][id]")];
   const show = () => {
     state.hidden = !streams || failing;
-    lost.hidden = !state.hidden;
+    lost.hidden = streams !== false && !failing;
     for (const time of document.querySelectorAll("#live time, #lost time")) {
       time.dateTime = new Date(lastAt).toISOString();
       time.dataset.at = "seconds";
@@ -140,12 +140,16 @@
   const tell = (message) => { channel.postMessage(message); heard({ data: message }); };
   const heard = ({ data }) => {
     if (data.topics) { lastAt = Date.now(); changed(data.topics); }
-    if (data.streams !== undefined && data.streams !== streams) { streams = data.streams; show(); if (streams) everything(); }
-    else if (data.beat) { lastAt = Date.now(); show(); }
+    if (data.streams !== undefined && data.streams !== streams) {
+      const back = streams === false;
+      streams = data.streams;
+      show();
+      if (streams && back) everything();
+    } else if (data.beat) { lastAt = Date.now(); show(); }
     if (data.asks && leads) channel.postMessage({ streams: open });
   };
   let leads = false;
-  let open = true;
+  let open;
   const lead = () => new Promise(() => {
     leads = true;
     let silence = 0;
@@ -172,7 +176,11 @@
   if (navigator.locks) navigator.locks.request("restante-live", lead);
   else lead();
   channel.postMessage({ asks: true });
-  setInterval(() => { if (!streams || failing) everything(); else if (due.size) soon(); }, ASK_AGAIN);
+  setInterval(() => {
+    if (streams === undefined) heard({ data: { streams: false } });
+    if (!streams || failing) everything();
+    else if (due.size) soon();
+  }, ASK_AGAIN);
   document.addEventListener("visibilitychange", soon);
   document.addEventListener("pointerout", () => { if (due.size) soon(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -16,7 +16,7 @@ from blueprints.callbacks import (
 )
 from blueprints.calls import Call, Reply
 from blueprints.endpoint import Endpoint
-from blueprints.fields import Answer, Body, ListQuery
+from blueprints.fields import Answer, Body, ListQuery, SaysWhy
 from extensions import house
 from restante.errors import CallbackConflict, CallbackRefused, ChallengeFailed, PageTokenInvalid
 from restante.identity.roles import Right
@@ -32,7 +32,7 @@ TAG = "Administration"
 class Decision(Body):
     """Why; it is in the audit, and the agent reads it."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=REASON_CHARACTERS)]
+    reason: Annotated[SaysWhy, Field(min_length=1, max_length=REASON_CHARACTERS)]
 
 
 class CallbacksQuery(ListQuery):

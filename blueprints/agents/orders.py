@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from blueprints.fields import Body, Generation, IdText, LeaseSeconds, RawObject, Reason, Seconds
+from blueprints.fields import Body, Generation, IdText, LeaseSeconds, RawObject, Seconds
 from blueprints.raw_json import Raw
 from restante.errors import ValidationFailed
 from restante.inbox.failures import Failure, Outcome
@@ -88,7 +88,7 @@ class RejectBody(Body):
     """It can never be done."""
 
     claim_generation: Generation
-    reason: Reason
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
 
     def order(self, event_id: bytes) -> Reject:
         """For the engine."""

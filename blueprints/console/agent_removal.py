@@ -44,7 +44,7 @@ def remove(session: Session, who: SignedIn, agent_id: str) -> Response:
     if not 0 < len(reason) <= MOST_REASON:
         fault = f"Say why, in at most {MOST_REASON} characters. Nothing was done."
         return _page(session, who, agent_id, status=422, fault=fault, field="why")
-    if request.form.get("typed", "").strip() != agent.name.strip():
+    if request.form.get("typed", "").split() != agent.name.split():  # HTML shows spaces as one
         fault = "That is not its name. Nothing was done."
         return _page(session, who, agent_id, status=422, fault=fault, field="typed")
     admin, kind = administrator(who), PrincipalKind.AGENT

@@ -113,6 +113,7 @@ def _page(
     candidates = [*move.candidates, *others] if move else []
     has = move.loser if move and move.loses else None
     ids = {c.agent_id: encode_id(Prefix.AGENT, c.agent_id) for c in candidates}
+    free = [ids[c.agent_id] for c in candidates if c.able and c.agent_id != has]
     unknown = bool(also) and (
         named is None or any(c.agent_id == named and not c.able for c in others)
     )
@@ -126,7 +127,8 @@ def _page(
         move=move,
         candidates=candidates,
         ids=ids,
-        free=[ids[c.agent_id] for c in candidates if c.able and c.agent_id != has],
+        free=free,
+        choosable=bool(free or (move and move.to)),
         also=also,
         unknown=unknown,
         to=to or (POLICY if move and move.to else ids.get(named or b"", "")),

@@ -69,6 +69,8 @@ def describe(session: Session, who: SignedIn) -> Response:
     rules: list[Rule] = []
     if agent := request.args.get("agent"):
         found = read_machine(session, administrator(who), AGENT, agent)
+        if found.status is MachineStatus.REMOVED:
+            raise NotFound
         rules = rules_like(grants_of(session, found.id))
     return _form(session, who, rules)
 
@@ -81,6 +83,9 @@ def keep(session: Session, who: SignedIn) -> Response:
     if request.form.get("step") == "more":
         return _form(session, who, rules)
     try:
+        named = {verb for row in range(MOST_RULES) for verb in request.form.getlist(f"verb-{row}")}
+        if not named <= {*Verb}:
+            raise ValidationFailed.at("/rules", "there is no such verb")
         made = add_template(
             session, administrator(who), request.form.get("name", "").strip(), rules
         )

@@ -12,6 +12,11 @@ TIDY = r"^[^\x00-\x1f\x7f-\x9f]*$"
 """No control characters: names and keys are shown, logged and compared. As JSON Schema has it too."""
 
 UNTIDY = "must have no control characters (U+0000 to U+001F, U+007F to U+009F)"
+_CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+SAYS_WHY = rf"^[^{_CONTROLS}]*[^\s{_CONTROLS}][^{_CONTROLS}]*$"
+"""What a reason is: not blank, no control characters but tabs and the ends of lines."""
+
+NO_REASON = "must say why, with no control characters but tabs and the ends of lines"
 _LOOKS_LIKE_AN_ID = re.compile(r"[a-z]{2,4}_[0-9a-f]{32}")
 
 

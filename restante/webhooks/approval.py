@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from restante.audit.chain import record
 from restante.audit.entries import Entry
 from restante.errors import CallbackConflict, ValidationFailed
 from restante.identity.administrators import Administrator
+from restante.identity.names import NO_REASON, SAYS_WHY
 from restante.identity.roles import Right
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -44,14 +45,12 @@ ACTIONS: Mapping[Step, Action] = {
 
 def check_reason(reason: str) -> None:
     """ValidationFailed for one that says nothing, too much, or what is no text."""
-    if not reason.strip() or len(reason) > REASON_CHARACTERS:
+    if not reason or len(reason) > REASON_CHARACTERS:
         raise ValidationFailed.at(
             "/reason", f"must have 1 to {REASON_CHARACTERS} characters that say why"
         )
-    if any(unicodedata.category(one) == "Cc" and one not in "\t\n\r" for one in reason):
-        raise ValidationFailed.at(
-            "/reason", "must have no control characters but tabs and the ends of lines"
-        )
+    if not re.fullmatch(SAYS_WHY, reason):
+        raise ValidationFailed.at("/reason", NO_REASON)
 
 
 def about_to(

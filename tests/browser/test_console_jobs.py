@@ -255,3 +255,22 @@ def test_one_of_two_tabs_has_the_stream_and_both_hear(house: Furnished, page: Pa
     assert not [url for url in asked if url.endswith("/live")]
     with other.expect_request(re.compile("/live$")):
         page.close()
+
+
+def test_a_stream_that_never_answers_is_told_of(house: Furnished, page: Page) -> None:
+    page.route(re.compile("/live$"), lambda _: None)
+    page.clock.install()
+    page.goto("/overview")
+    for hidden in (page.locator("#live"), page.locator("#lost")):
+        expect(hidden).to_be_hidden()
+    page.clock.fast_forward(10_000)
+    expect(page.locator("#lost")).to_be_visible()
+    expect(page.locator("#live")).to_be_hidden()
+
+
+def test_keys_lead_to_the_page_after_and_to_the_first(house: Furnished, page: Page) -> None:
+    page.goto("/events")
+    page.keyboard.press("]")
+    page.wait_for_url(re.compile("page="))
+    page.keyboard.press("[")
+    page.wait_for_url(re.compile("/events$"))

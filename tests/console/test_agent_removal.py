@@ -10,7 +10,7 @@ from tests.console.test_quarantine_page import sums
 from tests.console.well_made import check_light, check_made
 from tests.http.assigning import assign
 from tests.http.test_triage import poison
-from tests.http.world import Caller, World, unknown_id
+from tests.http.world import Caller, World, unknown_id, verbs
 from tests.support.waiting import wait_until
 
 
@@ -48,6 +48,16 @@ def test_what_it_has_is_counted_and_what_becomes_of_it_is_said(
     admin.get(link.attributes["href"])
     check_made(admin.page)
     check_light(admin.page)
+
+
+def test_a_name_with_two_spaces_is_typed_as_it_is_shown(world: World, admin: Browser) -> None:
+    agent = world.agent("acme", "a  b", verbs("main"))
+    path = f"/inboxes/{agent.id}/remove"
+    admin.get(path)
+    admin.send(path, why="gone", typed="ab")
+    assert admin.answer.status_code == 422
+    admin.send(path, why="gone", typed="a b")
+    assert admin.answer.status_code == 303
 
 
 def test_it_takes_a_reason_and_its_name_and_then_nobody_can_send_to_it(

@@ -42,6 +42,7 @@ def test_a_wave_is_counted_put_back_and_watched(world: World, alice: Caller, bob
     browser = signed_in(world)
     browser.get("/quarantine")
     assert [one.text for one in browser.page.all("span", **{"class": "many most"})] == ["2 events"]
+    assert [one.text for one in browser.page.all("span", **{"class": "many"})] == ["1 event"]
     trend = browser.page.all("svg", **{"class": "trend"})[0].attributes["aria-label"]
     assert trend.startswith("By hour of the last 24: 2 in all, at most 2")
     browser.get(links(browser, REDRIVE)[0])

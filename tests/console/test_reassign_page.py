@@ -23,6 +23,12 @@ def choices(browser: Browser) -> list[tuple[str, bool]]:
     return [(one.attributes["value"], "checked" in one.attributes) for one in found]
 
 
+def pressed(browser: Browser) -> dict[str, str]:
+    """The attributes of the button that does it."""
+    (button,) = [one for one in browser.page.all("button") if one.text == "Reassign it"]
+    return button.attributes
+
+
 def test_it_goes_from_one_to_the_next_with_a_reason(
     world: World, alice: Caller, bob: Caller, carol: Caller
 ) -> None:
@@ -66,11 +72,13 @@ def test_another_agent_is_considered_by_its_name_and_gets_it_by_hand(
     browser = signed_in(world)
     browser.get(path)
     assert choices(browser) == []
+    assert "disabled" in pressed(browser)
     assert "By its policy, in order, nobody: no candidate is eligible." in browser.page.text
     browser.get(f"{path}?also=nobody")
     assert "no active agent of that name" in browser.page.text
     browser.get(f"{path}?also=carol")
     assert choices(browser) == [(carol.id, True)]
+    assert "disabled" not in pressed(browser)
     assert "is paused" in browser.page.text
     browser.send(path, consider="yes", also="nobody", why="carol asked")
     assert "no active agent of that name" in browser.page.text

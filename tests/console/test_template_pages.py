@@ -97,6 +97,14 @@ def test_what_an_agent_has_is_kept_and_given_to_another_and_nothing_else(desk: D
     ]
 
 
+def test_one_that_is_removed_is_no_example(desk: Desk) -> None:
+    admin, agent = desk.admin, desk.agent
+    assert admin.get(f"{NEW}?agent={agent.id}").status_code == 200
+    admin.get(f"/inboxes/{agent.id}/remove")
+    admin.send(f"/inboxes/{agent.id}/remove", why="gone", typed="laptop")
+    assert admin.get(f"{NEW}?agent={agent.id}").status_code == 404
+
+
 def test_what_is_wrong_is_said_and_nothing_is_kept(desk: Desk) -> None:
     admin = desk.admin
     keep(admin, "Writer", main="read")
@@ -115,6 +123,10 @@ def test_what_is_wrong_is_said_and_nothing_is_kept(desk: Desk) -> None:
         admin.send(NEW, **typed)
         assert admin.answer.status_code == 422
         assert said in admin.page.one("div", role="alert").text
+    admin.get(NEW)
+    admin.send(NEW, **{"name": "x", "pattern-0": "main", "verb-0": "fly"})
+    assert admin.answer.status_code == 422
+    assert "no such verb" in admin.page.one("div", role="alert").text
     path = keep(admin, "Other", other="read")
     for agents in ("", "nobody", "\n".join(f"a{n}" for n in range(21))):
         admin.get(path)

@@ -153,6 +153,10 @@ def test_a_repeat_with_the_same_key_makes_no_second_job(
         ({"filter": {}, "reason": "r", "stagger_seconds": 3601}, "/stagger_seconds"),
         ({"filter": {}, "reason": "r", "dry_run": "no"}, "/dry_run"),
         ({"filter": {}, "reason": "r", "amend": {"payload": {}}}, "/amend"),
+        ({"filter": {}, "reason": " \u00a0\n"}, "/reason"),
+        ({"filter": {}, "reason": "a\x1bb"}, "/reason"),
+        ({"filter": {}, "reason": " ", "merge_patch": {}}, "/reason"),
+        ({"event_ids": ["evt_x"], "reason": " ", "amend": {"payload": {}}}, "/reason"),
         ({"event_ids": ["evt_x"], "reason": "r", "amend": {}}, "/amend/payload"),
         ({"filter": {}, "reason": "r", "merge_patch": [1]}, "/merge_patch"),
         (
@@ -184,6 +188,24 @@ def test_many_are_amended_by_one_merge_patch(
         "fits": 2,
         "no_object": 0,
         "unchanged": 0,
+@pytest.mark.parametrize("reason", [" ", "a\x1bb", "a\x80b"])
+def test_a_blank_reason_or_control_characters_are_refused_wherever_one_is_asked_for(
+    world: World, reason: str
+) -> None:
+    may = ["events:publish", "events:cancel", "quarantine:write"]
+    boss = world.service("acme", "boss", [f"tenant:{one}" for one in may])
+    for path, body in (
+        (f"{ADMIN}/quarantine/discard", {"event_ids": ["evt_x"]}),
+        (f"{ADMIN}/assignments/asg_x/reassign", {}),
+        ("assignments/asg_x/cancel", {}),
+        ("events/evt_x/cancel", {}),
+    ):
+        answer = boss.post(path, {**body, "reason": reason})
+        assert answer.status_code == 422, answer.text
+        (error,) = answer.json["errors"]
+        assert (error["pointer"], error["detail"][:12]) == ("/reason", "must say why")
+
+
         "too_large": 0,
         "first_event_id": ids[0],
     }
