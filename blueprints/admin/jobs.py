@@ -59,11 +59,16 @@ class Job(Answer):
         description="Of these: more than 10,000 events came after them, so that their agent may have "
         "forgotten that it worked them; needs `force`."
     )
+    assigned: int | None = Field(
+        description="Of these, of a dry run that amends: they belong to assignments, and are left out; "
+        "redrive them or reassign the assignments."
+    )
     capped: bool = Field(description="There are more; ask again for those.")
     total: int = Field(description="How many go.")
     done: int
     skipped: int = Field(
-        description="They had left quarantine, or needed `force` by then; or are `unpatched`."
+        description="By then they had left quarantine, had gone on in another event, or needed `force`; "
+        "or are `unpatched`."
     )
     unpatched: int = Field(
         description="Of these: a merge patch did not fit them, or would have left them as they were."
@@ -88,6 +93,7 @@ JOB: dict[str, Any] = {
     "matched": 4783,
     "later_settled": 12,
     "beyond_dedup_horizon": 0,
+    "assigned": None,
     "capped": False,
     "total": 4771,
     "done": 1200,
@@ -112,6 +118,7 @@ DRY_RUN = {
 PATCH_DRY_RUN = {
     **DRY_RUN,
     "action": "amend",
+    "assigned": 0,
     "patch_fit": {
         "looked_at": 100,
         "fits": 97,
@@ -133,6 +140,7 @@ def shown_job(job: jobs.Job) -> dict[str, Any]:
         "matched": job.matched,
         "later_settled": job.later_settled,
         "beyond_dedup_horizon": job.beyond_dedup_horizon,
+        "assigned": job.assigned,
         "capped": job.capped,
         "total": job.total,
         "done": job.done,
@@ -151,6 +159,7 @@ def shown_job(job: jobs.Job) -> dict[str, Any]:
 def _shown_fit(fit: Fit) -> dict[str, Any]:
     told = asdict(fit)
     first = told.pop("first")
+    del told["left_out"]
     return {**told, "first_event_id": first and encode_id(Prefix.EVENT, first)}
 
 

@@ -25,6 +25,7 @@ from restante.errors import (
 )
 from restante.identity.principal import Principal
 from restante.identity.roles import Right
+from restante.inbox.merge_patch import named_twice
 from restante.inbox.triage import jobs
 from restante.inbox.triage.jobs import Action, Order
 from restante.storage.ids import Prefix, decode_id
@@ -160,10 +161,9 @@ def redrive_many(session: Session, call: Call) -> Reply:
         payload = _fitting(asked.amend.payload.text, "/amend/payload")
         action, more = Action.AMEND, {"amended_payload": payload}
     elif asked.merge_patch is not None:
-        action, more = (
-            Action.PATCH,
-            {**more, "merge_patch": _fitting(asked.merge_patch.text, "/merge_patch")},
-        )
+        action, more["merge_patch"] = Action.PATCH, _fitting(asked.merge_patch.text, "/merge_patch")
+        if (name := named_twice(more["merge_patch"])) is not None:
+            raise ValidationFailed.at("/merge_patch", f"names {name[:64]!r} twice in one object")
     return _carry_out(session, call, asked.order(action, call.principal, **more))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import orjson
 from flask import Blueprint, Response, request
@@ -18,10 +19,11 @@ from blueprints.console.triage import MOST_REASON
 from blueprints.raw_json import DEEPEST
 from extensions import house
 from restante.errors import RestanteError, ValidationFailed
+from restante.identity.administrators import Administrator
 from restante.identity.called import called
 from restante.identity.roles import Right, RightMissing
 from restante.identity.sessions import SignedIn
-from restante.inbox.inspection import inspect, read_payload
+from restante.inbox.inspection import Inspected, inspect, read_payload
 from restante.inbox.lifecycle import Status
 from restante.inbox.triage import jobs
 from restante.inbox.triage.jobs import Action, Order
@@ -45,12 +47,20 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response | Restante
     reason = request.form.get("why", "").strip()
     if step == "go" and (job_id := made_before(session, who)) is not None:
         return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
-    if event.status is not Status.QUARANTINED or event.superseded_by is not None:
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=409)
+    if (closed := _closed(session, who, event)) is not None:
+        return closed
     try:
         before = laid_out(read_payload(session, admin, raw) or b"{}", most=None)
     except RightMissing as missing:
         return refuse(session, who, missing)
+    order = Order(
+        action=Action.AMEND,
+        chosen=[raw],
+        reason=reason,
+        force=request.form.get("force") == "yes",
+        amended_payload=typed.encode("utf-8", "surrogatepass"),
+    )
+    needs_force = _needs_force(session, admin, order)
     fault = None
     if step not in ("check", "go"):
         typed = before
@@ -58,13 +68,11 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response | Restante
         fault = wrong_with(typed, most_bytes=house().settings.payload_limit_bytes)
         if fault is None and step == "go" and not 0 < len(reason) <= MOST_REASON:
             fault = f"Say why, in at most {MOST_REASON:,} characters: it is kept with the event."
+        elif fault is None and step == "go" and needs_force and not order.force:
+            fault = (
+                "It would run late, or a second time: say that it is to be amended all the same."
+            )
     if step == "go" and fault is None:
-        order = Order(
-            action=Action.AMEND,
-            chosen=[raw],
-            reason=reason,
-            amended_payload=typed.encode(),
-        )
         try:
             job_id = once(session, who, lambda: jobs.start(session, admin, order))
         except ValidationFailed:
@@ -81,10 +89,28 @@ def amend(session: Session, who: SignedIn, event_id: str) -> Response | Restante
         form_key=new_form_key(),
         why=reason,
         fault=fault,
+        needs_force=needs_force,
+        force=order.force,
         checked=step in ("check", "go"),
         diff=list(diff_of(before, typed)),
         names=called(session, admin.tenant_id, [event.recipient_id]),
     )
+
+
+def _closed(session: Session, who: SignedIn, event: Inspected) -> Response | None:
+    """What is shown in the place of an event that is not amended; None: it may be."""
+    lies = event.status is Status.QUARANTINED and event.superseded_by is None
+    if lies and not event.assigned:
+        return None
+    page = "quarantine_gone.html"
+    return shell(page, session, who, here="quarantine", status=409, assigned=lies)
+
+
+def _needs_force(session: Session, admin: Administrator, order: Order) -> bool:
+    try:
+        return not jobs.count(session, admin, replace(order, force=False)).total
+    except ValidationFailed:  # it has left, which its job will say
+        return False
 
 
 def wrong_with(text: str, *, most_bytes: int, what: str = "payload") -> str | None:

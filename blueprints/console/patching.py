@@ -13,19 +13,20 @@ from blueprints.console.form_keys import made_before, new_form_key, once
 from blueprints.console.laid_out import laid_out
 from blueprints.console.narrowing import Narrowing, narrowing
 from blueprints.console.pages import see
-from blueprints.console.sessions import with_session
+from blueprints.console.sessions import refuse, with_session
 from blueprints.console.shell import administrator, shell
 from blueprints.console.triage import CHANGED, INBOXES, MOST_REASON, WAYS, named, number_in
 from extensions import house
 from restante.errors import NotFound, ValidationFailed
 from restante.identity.administrators import Administrator
-from restante.identity.roles import Right
+from restante.identity.roles import Right, RightMissing
 from restante.identity.sessions import SignedIn
 from restante.inbox.inspection import read_patched
+from restante.inbox.merge_patch import named_twice
 from restante.inbox.redaction import MARK
 from restante.inbox.triage import jobs
 from restante.inbox.triage.jobs import Action, Job, Order, SelectionChanged
-from restante.inbox.triage.patching import NotPatched
+from restante.inbox.triage.patching import NotPatched, check_may_write
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Session
@@ -59,15 +60,16 @@ def amend_many(session: Session, who: SignedIn) -> Response:
         fault, field = f"Say why, in at most {MOST_REASON:,} characters. Nothing was done.", "why"
     elif way not in WAYS:
         fault, field = "Choose how they go. Nothing was done.", "way"
-    elif form.get("seen") != _mark(text):
+    elif form.get("seen") != _mark():
         fault = UNSEEN
-    if fault or _wrong(text):
+    if fault or _wrong(text) is not None:
         return _page(session, who, checked=True, status=422, fault=fault, field=field)
     expected = number_in(form.get("total", ""))
     order = _order(
         narrowing(session, admin, form),
         patch=text.encode(),
         reason=reason,
+        force=_force(),
         stagger_seconds=WAYS[way],
         canary=way == "first",
         expected=-1 if expected is None else expected,
@@ -78,6 +80,8 @@ def amend_many(session: Session, who: SignedIn) -> Response:
         return _page(session, who, checked=True, status=409, fault=CHANGED)
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+    except RightMissing:  # which the page says, and the audit
+        return _page(session, who, checked=True)
     return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
 
 
@@ -92,6 +96,11 @@ def _page(
 ) -> Response:
     admin, text = administrator(who), _typed()
     wrong = _wrong(text) if checked else None
+    if checked and wrong is None:
+        try:
+            check_may_write(session, admin, text.encode())
+        except RightMissing as missing:
+            wrong, status = refuse(session, who, missing).detail, 403
     checked = checked and wrong is None
     patch = text.encode() if checked else None
     chosen, now = narrowing(session, admin, request.values), database_now(session)
@@ -99,7 +108,7 @@ def _page(
     if request.method == "GET" or status == 409:
         chosen = chosen.until(now)
     try:
-        dry = jobs.count(session, admin, _order(chosen, patch=patch))
+        dry = jobs.count(session, admin, _order(chosen, patch=patch, force=_force()))
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
     if not dry.matched:
@@ -118,7 +127,10 @@ def _page(
         most_inboxes=INBOXES,
         counted_at=chosen.filter.until or now,
         typed=text or EMPTY,
-        seen=_mark(text),
+        seen=_mark(),
+        force=_force(),
+        goes=dry.total - len(dry.fit.left_out if dry.fit else ()),
+        left=dry.matched - (dry.assigned or 0) - dry.total,
         checked=checked,
         fault=wrong or fault,
         field="patch" if wrong else field,
@@ -155,9 +167,14 @@ def _order(chosen: Narrowing, *, patch: bytes | None, **more: Any) -> Order:
     )
 
 
-def _mark(text: str) -> str:
-    """Of a patch that was checked, so that none goes that was changed since."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _mark() -> str:
+    """Of what was checked, so that nothing goes that was changed since."""
+    said = f"{_typed()}{_force()}"
+    return sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _force() -> bool:
+    return request.form.get("force") == "yes"
 
 
 def _typed() -> str:
@@ -165,4 +182,8 @@ def _typed() -> str:
 
 
 def _wrong(text: str) -> str | None:
-    return wrong_with(text, most_bytes=house().settings.payload_limit_bytes, what="merge patch")
+    most_bytes = house().settings.payload_limit_bytes
+    wrong = wrong_with(text, most_bytes=most_bytes, what="merge patch")
+    if wrong is None and (twice := named_twice(text.encode())) is not None:
+        return f"It names the member {twice[:64]!r} twice in one object."
+    return wrong

@@ -21,7 +21,7 @@ from extensions import house
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import NotFound, RestanteError
-from restante.identity.roles import RULES, Right, RightMissing, Role, may
+from restante.identity.roles import RULES, Right, RightMissing, may, missing
 from restante.identity.sessions import SignedIn, refuse_request, require_recent, resume_session
 from restante.storage.transaction import Session, after_commit
 
@@ -140,9 +140,7 @@ def origin_of(asked: Request, who: SignedIn | None = None) -> Origin:
 def _missing(who: SignedIn, right: Right | None) -> RightMissing | None:
     if right is None or may(who.operator.role, right):
         return None
-    rule = RULES[right]
-    roles = " or ".join(role.replace("_", " ") for role in Role if role in rule.roles)
-    return RightMissing(f"To {rule.meaning} takes the role {roles}.")
+    return missing(right)
 
 
 def _nobody(refused: RestanteError | None) -> Response:

@@ -12,7 +12,15 @@ from restante.audit.entries import Origin
 from restante.errors import InsufficientScope
 from restante.identity.operators import Operator
 from restante.identity.principal import Principal
-from restante.identity.roles import RULES, ProofTooOld, Right, RightMissing, Role, scopes_of
+from restante.identity.roles import (
+    RULES,
+    ProofTooOld,
+    Right,
+    RightMissing,
+    Role,
+    missing,
+    scopes_of,
+)
 from restante.identity.scopes import Scope, TenantScope
 
 
@@ -51,7 +59,7 @@ class Administrator:
             return
         held = [RULES[right] for right in rights if self.role in RULES[right].roles]
         if not held:
-            raise RightMissing
+            raise missing(rights[0])
         if not self.anew and all(rule.anew for rule in held):
             raise ProofTooOld
 

@@ -159,7 +159,14 @@ def may(role: Role, right: Right) -> bool:
 def require(role: Role, right: Right) -> None:
     """RightMissing where it does not."""
     if not may(role, right):
-        raise RightMissing
+        raise missing(right)
+
+
+def missing(right: Right) -> RightMissing:
+    """What is said to whose role has it not: which role it takes."""
+    rule = RULES[right]
+    roles = " or ".join(role.replace("_", " ") for role in Role if role in rule.roles)
+    return RightMissing(f"To {rule.meaning} takes the role {roles}.")
 
 
 def as_table() -> str:

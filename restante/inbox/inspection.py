@@ -45,7 +45,8 @@ class Brief:
 class Inspected(Brief):
     """All that is known of it. `timeline`, `last_error`: as JSON has them; instants are UTC.
 
-    `payload_bytes` is None where the payload is dropped, since the event is completed.
+    `payload_bytes` is None where the payload is dropped, since the event is completed. `assigned`: it
+    belongs to an assignment.
     """
 
     envelope: Mapping[str, Any]
@@ -67,6 +68,7 @@ class Inspected(Brief):
     last_error: Mapping[str, Any] | None
     failure_signature: str | None
     superseded_by: str | None
+    assigned: bool
     timeline: list[dict[str, Any]]
 
 
@@ -105,6 +107,7 @@ def inspect(session: Session, administrator: Administrator, event_id: bytes | No
         last_error=failed.error,
         failure_signature=failed.signature,
         superseded_by=failed.superseded_by,
+        assigned=bool(getattr(row, "claim_only", False)),
         timeline=history.timeline(session, found.event_id),
     )
 

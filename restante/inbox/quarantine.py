@@ -61,12 +61,10 @@ def redrive(
     row, keys = lock_quarantined(session, found)
     if failures.superseded_by(session, event_id) is not None:
         raise Superseded
-    if not force and head - row.sequence_number > DEDUP_HORIZON:
-        raise BeyondDedupHorizon
+    if not force:
+        check_in_time(session, found, keys, head)
     now = database_now(session)
     key = keys.get(ending.key_name(row)) if row.key_hash is not None else None
-    if key is not None and not force and later_settled(session, found.row, key):
-        raise LaterSettled
     gate, waits = Gate.CLAIMABLE, False
     values: dict[str, Any] = {"attempts": 0, "releases": 0, "redriven": True}
     if key is not None and key.head_sequence is None:
@@ -118,6 +116,21 @@ def give_up(
     _note(session, row, Kind.DISCARDED, now, reason, actor)
     failures.leave_quarantine(session, row.event_id)
     ending.finish(session, row, Gate.CANCELLED, now, keys, reason=reason)
+
+
+def check_in_time(
+    session: Session, found: locate.Located, keys: ending.Keys, head: int, *, corrected: int = 0
+) -> None:
+    """BeyondDedupHorizon or LaterSettled where it takes force. Its inbox and its key are locked.
+
+    `corrected`: so many later ones of its key may be corrections that were asked for with it.
+    """
+    row = found.row
+    if head - row.sequence_number > DEDUP_HORIZON:
+        raise BeyondDedupHorizon
+    key = keys.get(ending.key_name(row)) if row.key_hash is not None else None
+    if key is not None and later_settled(session, row, key) > corrected:
+        raise LaterSettled
 
 
 def later_settled(session: Session, row: Any, key: ordering.Key) -> int:

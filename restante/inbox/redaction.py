@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import orjson
 
@@ -70,6 +71,24 @@ def redact(payload: bytes, rules: Sequence[str]) -> bytes:
         kept.append(f"{MARK}{rule}{MARK}")
         depth = int(token in "[{")
     return "".join(kept).encode()
+
+
+def written(patch: Any, rules: Sequence[str]) -> str | None:
+    """The first rule whose values a merge patch (RFC 7396), an object, may set, take out or replace.
+
+    Be it at them, above them or within them; an object in the place of an array replaces all of it.
+    """
+    return next((rule for rule in rules if _writes(patch, parts_of(rule), within=False)), None)
+
+
+def _writes(patch: Any, parts: Sequence[str], *, within: bool) -> bool:
+    if not parts or type(patch) is not dict:
+        return True
+    name, rest = parts[0], parts[1:]
+    if within and (name == ANY or name.isdecimal()):
+        return True  # it may be an array in some payload
+    named = patch.values() if name == ANY else [patch[name]] if name in patch else []
+    return any(_writes(value, rest, within=True) for value in named)
 
 
 def places(text: str) -> Iterator[tuple[re.Match[str], tuple[str, ...] | None]]:

@@ -8,7 +8,8 @@ from restante.identity.roles import Role
 from tests.console.browsing import Browser, actions, audited, signed_in
 from tests.console.test_quarantine_page import sums
 from tests.console.well_made import check_light, check_made
-from tests.http.test_triage import poison, work_off
+from tests.http.assigning import settle
+from tests.http.test_triage import poison, rejected_work, work_off
 from tests.http.world import Caller, World
 
 AMEND = "/quarantine/amend"
@@ -77,6 +78,8 @@ def test_those_that_are_ticked_and_what_the_patch_does_not_change_is_passed_over
     assert browser.page.all("ol", **{"class": "diff"}) == []
     assert sums(browser)["would be amended"] == "0"
     assert "Amend 2 events" not in browser.page.buttons()
+    browser.send(AMEND, patch='{"m": 1, "m": 2}', step="check")
+    assert "names the member 'm' twice" in browser.page.one("div", role="alert").text
     for wrong in ("[1]", "{", '"x"'):
         browser.send(AMEND, patch=wrong, step="check")
         assert browser.answer.status_code == 422
@@ -100,9 +103,18 @@ def test_an_operator_is_not_shown_what_is_redacted_and_still_amends(
     browser = signed_in(world)
     browser.get(AMEND)
     browser.send(AMEND, patch='{"n": 734455}', step="check")
-    assert "kept from you" in browser.page.text
+    assert browser.answer.status_code == 403
+    said = browser.page.one("div", role="alert").text
+    assert "It would write /n" in said
+    assert "takes the role tenant admin" in said
+    assert browser.page.form(AMEND)["patch"] == '{"n": 734455}'
+    assert actions(world)[-1] == ("request.refuse", "refused")
     browser.send(AMEND, patch='{"m": 2}', step="check")
     assert changes(browser) == ['- "n": [redacted: /n]', '+ "n": [redacted: /n],', '+ "m": 2']
+    boss.call("PATCH", "admin/tenant", json={"redacted_paths": ["/m"]})
+    browser.send(AMEND, step="go", why="a rule came meanwhile")
+    assert (browser.answer.status_code, "It would write /m" in browser.page.text) == (403, True)
+    assert actions(world)[-1] == ("request.refuse", "refused")
 
 
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.TENANT_ADMIN])
@@ -119,3 +131,56 @@ def test_wu_039_what_lies_in_another_tenants_quarantine_is_not_amended(
         assert ids[0] not in rival.answer.text
     work_off(world)
     assert alice.claim() == []
+
+
+def test_what_would_go_is_counted_without_what_is_left_out(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    poison(alice, bob, "x", "y")
+    bob.publish(alice, payload={"n": 2})
+    settle(alice, "reject", reason="z")
+    work = rejected_work(world, alice)
+    browser = signed_in(world)
+    browser.get(AMEND)
+    browser.send(AMEND, patch='{"n": 2}', step="check")
+    told = sums(browser)
+    assert told["match"] == "4"
+    assert told["would be amended"] == "2"
+    left = "left out: it belongs to an assignment: redrive it or reassign the assignment"
+    assert told[left] == "1"
+    assert "alice 2" in browser.page.one("p", **{"class": "split"}).text
+    (go,) = [one for one in browser.page.buttons() if one.startswith("Amend")]
+    assert go == "Amend 1, then 1Amend 2 events"
+    check_made(browser.page)
+    browser.get(f"/events/{work}")
+    assert not [one for one in browser.page.buttons() if one.startswith("Amend")]
+    form = {"csrf": browser.token(), "step": "check", "payload": "{}"}
+    answer = browser.post(f"/events/{work}/amend", form)
+    assert (answer.status_code, "reassign the assignment" in answer.text) == (409, True)
+
+
+def test_what_would_run_late_is_amended_when_that_is_ticked(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    (late,), _ = (bob.publish(alice, ordering_key="k") for _ in range(2))
+    for verb, more in (("reject", {"reason": "x"}), ("ack", {})):
+        settle(alice, verb, **more)
+    browser = signed_in(world)
+    browser.get(AMEND)
+    browser.send(AMEND, patch=PATCH, step="check")
+    assert sums(browser)["would be amended"] == "0"
+    browser.send(AMEND, step="check", force="yes")
+    assert sums(browser)["would be amended"] == "1"
+    assert "checked" in browser.page.one("input", name="force").attributes
+    browser.send(AMEND, step="go", why="w")  # no longer ticked
+    assert (browser.answer.status_code, "changed since" in browser.page.text) == (422, True)
+    path = f"/events/{late['event_id']}/amend"
+    browser.get(f"/events/{late['event_id']}")
+    browser.send(path)
+    browser.send(path, step="check", payload='{"n": 2}')
+    browser.send(path, step="go", why="w")
+    assert (browser.answer.status_code, "It would run late" in browser.page.text) == (422, True)
+    browser.send(path, step="go", why="w", force="yes")
+    assert browser.answer.headers["Location"].startswith("/quarantine/jobs/job_")
+    work_off(world)
+    assert alice.claim()[0]["corrects"] == late["event_id"]

@@ -54,7 +54,8 @@ def test_neither_an_editor_nor_a_result_shows_it(world: World, alice: Caller, bo
     browser.get(f"/events/{event}")
     assert not [one for one in browser.page.buttons() if one.startswith("Amend")]
     form = {"csrf": browser.token(), "step": "check", "payload": "{}"}
-    assert browser.post(f"/events/{event}/amend", form).status_code == 403
+    answer = browser.post(f"/events/{event}/amend", form)
+    assert (answer.status_code, "takes the role tenant admin" in answer.text) == (403, True)
     assert actions(world)[-1] == ("request.refuse", "refused")
     (done,) = bob.publish(alice)
     (held,) = alice.claim()

@@ -220,7 +220,12 @@ def test_the_list_has_payloads_and_goes_on_where_it_ended(mail: Mailbox) -> None
 
 def test_a_work_assignment_is_not_amended(mail: Mailbox) -> None:
     ids = poison(mail, 1, type="work_assignment")
-    job_id = start(mail, order(ids, Action.AMEND, amended_payload=b"{}"))
-    work_off(mail)
-    assert (read(mail, job_id).done, read(mail, job_id).skipped) == (0, 1)
-    assert mail.gate(ids[0]) is Gate.QUARANTINED
+    wanted = order(ids, Action.AMEND, amended_payload=b"{}")
+    for verb in (jobs.count, jobs.start):
+        with unchanged(mail.database), pytest.raises(ValidationFailed) as refused:
+            mail.run(lambda s, v=verb: v(s, admin_of(mail.tenant), wanted))
+        (fault,) = refused.value.members["errors"]
+        assert fault == {
+            "pointer": "/event_ids/0",
+            "detail": "belongs to an assignment: redrive it or reassign the assignment",
+        }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.http.assigning import assign, settle
 from tests.http.world import Caller, World, verbs
 from workers.triage import Triage
 
@@ -28,6 +30,13 @@ def poison(agent: Caller, producer: Caller, *messages: str) -> list[str]:
         )
         assert answer.status_code == 200, answer.text
     return ids
+
+
+def rejected_work(world: World, agent: Caller) -> str:
+    """The id of an assignment's event that its only candidate rejected."""
+    made = assign(world.service("acme", "planner", ["tenant:events:publish"]), agent)
+    settle(agent, "reject", reason="x")
+    return str(made["event_id"])
 
 
 def work_off(world: World) -> None:
@@ -144,6 +153,10 @@ def test_a_repeat_with_the_same_key_makes_no_second_job(
         ({"filter": {}, "event_ids": ["evt_x"], "reason": "r"}, ""),
         ({"filter": {}}, "/reason"),
         ({"filter": {}, "reason": ""}, "/reason"),
+        ({"filter": {}, "reason": " \u00a0\n"}, "/reason"),
+        ({"filter": {}, "reason": "a\x1bb"}, "/reason"),
+        ({"filter": {}, "reason": " ", "merge_patch": {}}, "/reason"),
+        ({"event_ids": ["evt_x"], "reason": " ", "amend": {"payload": {}}}, "/reason"),
         ({"filter": {"colour": "red"}, "reason": "r"}, "/filter/colour"),
         ({"filter": {"since": "yesterday"}, "reason": "r"}, "/filter/since"),
         ({"filter": {"failure_signature": "x"}, "reason": "r"}, "/filter/failure_signature"),
@@ -153,12 +166,9 @@ def test_a_repeat_with_the_same_key_makes_no_second_job(
         ({"filter": {}, "reason": "r", "stagger_seconds": 3601}, "/stagger_seconds"),
         ({"filter": {}, "reason": "r", "dry_run": "no"}, "/dry_run"),
         ({"filter": {}, "reason": "r", "amend": {"payload": {}}}, "/amend"),
-        ({"filter": {}, "reason": " \u00a0\n"}, "/reason"),
-        ({"filter": {}, "reason": "a\x1bb"}, "/reason"),
-        ({"filter": {}, "reason": " ", "merge_patch": {}}, "/reason"),
-        ({"event_ids": ["evt_x"], "reason": " ", "amend": {"payload": {}}}, "/reason"),
         ({"event_ids": ["evt_x"], "reason": "r", "amend": {}}, "/amend/payload"),
         ({"filter": {}, "reason": "r", "merge_patch": [1]}, "/merge_patch"),
+        ('{"filter":{},"reason":"r","merge_patch":{"m":{"a":1,"a":2}}}', "/merge_patch"),
         (
             {
                 "event_ids": ["evt_x"],
@@ -170,24 +180,14 @@ def test_a_repeat_with_the_same_key_makes_no_second_job(
         ),
     ],
 )
-def test_what_is_wrong_is_named(triager: Caller, body: dict[str, Any], pointer: str) -> None:
-    answer = triager.post(f"{ADMIN}/quarantine/redrive", body)
+def test_what_is_wrong_is_named(triager: Caller, body: dict[str, Any] | str, pointer: str) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    sent = {"data": text, "content_type": "application/json"}
+    answer = triager.call("POST", f"{ADMIN}/quarantine/redrive", **sent)
     assert answer.status_code == 422, answer.text
     assert [e["pointer"] for e in answer.json["errors"]] == [pointer]
 
 
-def test_many_are_amended_by_one_merge_patch(
-    world: World, alice: Caller, bob: Caller, triager: Caller
-) -> None:
-    ids = poison(alice, bob, "x", "y")
-    wanted = {"filter": {}, "reason": "euros", "merge_patch": {"n": None, "price": 1}}
-    counted = triager.post(f"{ADMIN}/quarantine/redrive", {**wanted, "dry_run": True}).json
-    assert (counted["action"], counted["total"]) == ("amend", 2)
-    assert counted["patch_fit"] == {
-        "looked_at": 2,
-        "fits": 2,
-        "no_object": 0,
-        "unchanged": 0,
 @pytest.mark.parametrize("reason", [" ", "a\x1bb", "a\x80b"])
 def test_a_blank_reason_or_control_characters_are_refused_wherever_one_is_asked_for(
     world: World, reason: str
@@ -206,9 +206,22 @@ def test_a_blank_reason_or_control_characters_are_refused_wherever_one_is_asked_
         assert (error["pointer"], error["detail"][:12]) == ("/reason", "must say why")
 
 
+def test_many_are_amended_by_one_merge_patch(
+    world: World, alice: Caller, bob: Caller, triager: Caller
+) -> None:
+    ids = poison(alice, bob, "x", "y")
+    wanted = {"filter": {}, "reason": "euros", "merge_patch": {"n": None, "price": 1}}
+    counted = triager.post(f"{ADMIN}/quarantine/redrive", {**wanted, "dry_run": True}).json
+    assert (counted["action"], counted["total"]) == ("amend", 2)
+    assert counted["patch_fit"] == {
+        "looked_at": 2,
+        "fits": 2,
+        "no_object": 0,
+        "unchanged": 0,
         "too_large": 0,
         "first_event_id": ids[0],
     }
+    assert counted["assigned"] == 0
     made = triager.post(f"{ADMIN}/quarantine/redrive", wanted)
     assert (made.status_code, made.json["action"], made.json["patch_fit"]) == (202, "amend", None)
     work_off(world)
@@ -220,6 +233,21 @@ def test_a_blank_reason_or_control_characters_are_refused_wherever_one_is_asked_
     large = {**wanted, "merge_patch": {"t": "x" * 300_000}}
     answer = triager.post(f"{ADMIN}/quarantine/redrive", large)
     assert (answer.status_code, answer.json["pointer"]) == (413, "/merge_patch")
+
+
+def test_what_belongs_to_an_assignment_is_redriven_not_amended(
+    world: World, alice: Caller, triager: Caller
+) -> None:
+    event = rejected_work(world, alice)
+    amend = {"event_ids": [event], "reason": "r", "amend": {"payload": {}}}
+    answer = triager.post(f"{ADMIN}/quarantine/redrive", amend)
+    assert answer.status_code == 422
+    (fault,) = answer.json["errors"]
+    assert fault["pointer"] == "/event_ids/0"
+    assert "redrive it or reassign the assignment" in fault["detail"]
+    patch = {"filter": {}, "merge_patch": {"n": 2}, "dry_run": True}
+    counted = triager.post(f"{ADMIN}/quarantine/redrive", patch).json
+    assert (counted["matched"], counted["assigned"], counted["total"]) == (1, 1, 0)
 
 
 def test_a_discard_is_not_amended(triager: Caller) -> None:

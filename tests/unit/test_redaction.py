@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from restante.errors import ValidationFailed
-from restante.inbox.redaction import check_rules, places, redact
+from restante.inbox.redaction import check_rules, places, redact, written
 
 
 def told(payload: bytes, *rules: str) -> str:
@@ -58,3 +58,29 @@ def test_rules_are_sorted_and_not_too_many() -> None:
     assert check_rules(["/b", "/a/*", "/b"], pointer="") == ("/a/*", "/b")
     with pytest.raises(ValidationFailed):
         check_rules([f"/{n}" for n in range(51)], pointer="")
+
+
+@pytest.mark.parametrize(
+    ("patch", "rule", "writes"),
+    [
+        ({"a": {"b": 1}}, "/a/b", True),
+        ({"a": {"b": None}}, "/a/b", True),
+        ({"a": {"b": {"c": 1}}}, "/a/b", True),
+        ({"a": None}, "/a/b", True),
+        ({"a": 7}, "/a/b", True),
+        ({"a": [{"b": 1}]}, "/a/b", True),
+        ({"a": {"c": 1}}, "/a/b", False),
+        ({"b": 1}, "/a/b", False),
+        ({}, "/*", False),
+        ({"b": 1}, "/*", True),
+        ({"b": {"c": 1}}, "/*/d", False),
+        ({"lines": {}}, "/lines/*/price", True),
+        ({"lines": {"x": {"y": 1}}}, "/lines/0/price", True),
+        ({"lines": []}, "/lines/*/price", True),
+        ({"a/b": {"~": 1}}, "/a~1b/~0", True),
+    ],
+)
+def test_whether_a_merge_patch_writes_what_is_redacted(
+    patch: object, rule: str, *, writes: bool
+) -> None:
+    assert written(patch, ["/else", rule]) == (rule if writes else None)

@@ -39,14 +39,17 @@ def amend(
     *,
     by: Actor,
     reason: str,
+    force: bool = False,
+    corrected: int = 0,
 ) -> bytes:
     """Publish the event anew with this payload and discard the old one → the new one's id.
 
-    `payload`: that of the new one, or what makes it of the old one's.
+    `payload`: that of the new one, or what makes it of the old one's. `corrected`: how many were
+    corrected with it before, which of its key are later and may be settled.
 
     All else is as it was (an expiry that has passed is not); nobody's report is kept, since it has
     another producer. Raises what `payload` does, NotFound, quarantine.NotQuarantined, quarantine.Superseded,
-    IsAssigned.
+    IsAssigned and, but for `force`, quarantine.LaterSettled and quarantine.BeyondDedupHorizon.
     """
     found = quarantine.find_quarantined(session, tenant_id, event_id)
     # lock order: the inbox row, then the key, then the event
@@ -56,6 +59,8 @@ def amend(
         raise quarantine.Superseded
     if row.claim_only:
         raise IsAssigned
+    if not force:
+        quarantine.check_in_time(session, found, keys, head, corrected=corrected)
     now, old, made = database_now(session), found.row, new_id()
     if callable(payload):
         payload = payload(old.payload or b"")

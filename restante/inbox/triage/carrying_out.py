@@ -152,13 +152,19 @@ def _do(session: Session, job: Any, event_id: bytes) -> bytes:
             )
         case Action.DISCARD:
             quarantine.discard(session, job.tenant_id, event_id, actor=actor, reason=job.reason)
-        case Action.AMEND:
-            payload = job.amended_payload
-            return amend(session, job.tenant_id, event_id, payload, by=by, reason=job.reason)
-        case Action.PATCH:
+        case Action.AMEND | Action.PATCH:
             most_bytes = rules(session).max_payload_bytes
-            content = partial(patched, patch=job.merge_patch, most_bytes=most_bytes)
-            return amend(session, job.tenant_id, event_id, content, by=by, reason=job.reason)
+            return amend(
+                session,
+                job.tenant_id,
+                event_id,
+                job.amended_payload
+                or partial(patched, patch=job.merge_patch, most_bytes=most_bytes),
+                by=by,
+                reason=job.reason,
+                force=job.forced,
+                corrected=job.done,
+            )
     return event_id
 
 

@@ -22,9 +22,10 @@ from restante.audit.entries import Entry
 from restante.errors import NotFound, ValidationFailed
 from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
-from restante.inbox.triage.patching import CONTENT_DROPPED, Fit, fit_of
+from restante.inbox.triage.patching import CONTENT_DROPPED, Fit, check_may_write, fit_of
 from restante.inbox.triage.selection import (
     AT_ONCE,
+    IS_ASSIGNED,
     Filter,
     Selection,
     select_by_filter,
@@ -58,6 +59,7 @@ NEEDED = {
     Action.PATCH: Right.EVENTS_REDRIVE,
     Action.DISCARD: Right.EVENTS_DISCARD,
 }
+_AMENDS = frozenset({Action.AMEND, Action.PATCH})
 _AUDITED = {
     Action.REDRIVE: Audited.EVENT_REDRIVE,
     Action.AMEND: Audited.EVENT_AMEND,
@@ -91,8 +93,9 @@ class Job:
     """A job, or with no id what one would do. Counts are of events; instants are UTC.
 
     `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more). Of a
-    dry run also how many would go of which inbox, the most first, which event would go first, and what
-    a patch would make of the first. `unpatched`: of `skipped`, those that it did not fit or change.
+    dry run also how many would go of which inbox, the most first, which event would go first, what a
+    patch would make of the first, and how many are `assigned` and so not amended. `unpatched`: of
+    `skipped`, those that it did not fit or change.
     """
 
     job_id: bytes | None
@@ -107,6 +110,7 @@ class Job:
     done: int = 0
     skipped: int = 0
     unpatched: int = 0
+    assigned: int | None = None
     actor_kind: str | None = None
     actor_id: str | None = None
     created_at: datetime | None = None
@@ -136,26 +140,27 @@ class SelectionChanged(ValidationFailed):
 
 def count(session: Session, administrator: Administrator, order: Order) -> Job:
     """A dry run: what the order would do now. Changes nothing."""
-    administrator.require(NEEDED[order.action])
-    selection = _select(session, administrator.tenant_id, order)
-    going = _going(order, selection)
+    selection = _select(session, administrator, order)
+    going, fit = _going(order, selection), None
+    if order.merge_patch is not None:
+        fit = fit_of(session, going, order.merge_patch)
+        going = [event_id for event_id in going if event_id not in fit.left_out]
     split = Counter(selection.recipients[event_id] for event_id in going)
     return replace(
         _counted(order, selection),
         inboxes=tuple((encode_id(Prefix.AGENT, id_), many) for id_, many in split.most_common()),
         first_event_id=encode_id(Prefix.EVENT, going[0]) if going else None,
-        fit=None if order.merge_patch is None else fit_of(session, going, order.merge_patch),
+        fit=fit,
     )
 
 
 def start(session: Session, administrator: Administrator, order: Order) -> bytes:
     """Make the job → its id. Its first event goes as soon as a worker looks.
 
-    Raises ValidationFailed for ids that are not in the tenant's quarantine, or whose work went on in
-    another event where it is to be done again, and SelectionChanged.
+    Raises ValidationFailed for ids that are not in the tenant's quarantine, or not to be done again or
+    amended, SelectionChanged, and RightMissing for what would write something redacted.
     """
-    administrator.require(NEEDED[order.action])
-    selection = _select(session, administrator.tenant_id, order)
+    selection = _select(session, administrator, order)
     counted = _counted(order, selection)
     if order.expected is not None and order.expected != counted.total:
         raise SelectionChanged.at("/expected", f"it would be {counted.total} events now")
@@ -178,11 +183,7 @@ def start(session: Session, administrator: Administrator, order: Order) -> bytes
             "stagger_ms": round(order.stagger_seconds * 1000),
             "amended_payload": order.amended_payload,
             "merge_patch": order.merge_patch,
-            "matched": counted.matched,
-            "later_settled": counted.later_settled,
-            "beyond_dedup_horizon": counted.beyond_dedup_horizon,
-            "capped": counted.capped,
-            "total": counted.total,
+            **{name: getattr(counted, name) for name in _COUNTED},
             "done": 0,
             "skipped": 0,
             "created_at": now,
@@ -244,18 +245,22 @@ def _many(total: int, *, canary: bool) -> str:
     return f"1, then {total - 1}" if canary and total > 1 else str(total)
 
 
-def _select(session: Session, tenant_id: bytes, order: Order) -> Selection:
-    to_run = order.action is not Action.DISCARD
+def _select(session: Session, administrator: Administrator, order: Order) -> Selection:
+    tenant_id, to_run = administrator.tenant_id, order.action is not Action.DISCARD
+    administrator.require(NEEDED[order.action])
+    if order.action is Action.AMEND or order.merge_patch is not None:
+        check_may_write(session, administrator, order.merge_patch)
     if isinstance(order.chosen, Filter):
         return select_by_filter(session, tenant_id, order.chosen, to_run=to_run)
-    return select_by_ids(session, tenant_id, order.chosen, to_run=to_run)
+    found = select_by_ids(session, tenant_id, order.chosen, to_run=to_run)
+    if order.action is Action.AMEND and found.assigned:
+        raise ValidationFailed.at("/event_ids/0", IS_ASSIGNED)
+    return found
 
 
 def _going(order: Order, selection: Selection) -> list[bytes]:
-    """What goes: all of it, but a redrive without force leaves out what needs it."""
-    if order.force or order.action is not Action.REDRIVE:
-        return selection.events
-    return selection.without_forced()
+    force = order.force or order.action is Action.DISCARD
+    return selection.going(force=force, amended=order.action in _AMENDS)
 
 
 def _counted(order: Order, selection: Selection) -> Job:
@@ -269,19 +274,13 @@ def _counted(order: Order, selection: Selection) -> Job:
         beyond_dedup_horizon=len(selection.forgotten),
         capped=selection.capped,
         total=len(_going(order, selection)),
+        assigned=len(selection.assigned) if order.action in _AMENDS else None,
     )
 
 
 def _find(session: Session, tenant_id: bytes, job_id: bytes | None) -> Any:
-    row = (
-        session.connection()
-        .execute(
-            select(triage_job).where(
-                triage_job.c.tenant_id == tenant_id, triage_job.c.job_id == job_id
-            )
-        )
-        .first()
-    )
+    asked = select(triage_job).filter_by(tenant_id=tenant_id, job_id=job_id)
+    row = session.connection().execute(asked).first()
     if row is None:
         raise NotFound
     return row
@@ -297,4 +296,5 @@ def _told(action: Action) -> Action:
     return Action.AMEND if action is Action.PATCH else action
 
 
+_COUNTED = ("matched", "later_settled", "beyond_dedup_horizon", "capped", "total")
 _KEPT = frozenset(triage_job.c.keys())

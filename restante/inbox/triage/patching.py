@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +12,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.errors import RestanteError
+from restante.identity.administrators import Administrator
+from restante.identity.roles import Right, RightMissing, missing
+from restante.identity.tenant_settings import redacted_for
 from restante.inbox.merge_patch import merged
+from restante.inbox.redaction import written
 from restante.inbox.rules import rules
 from restante.storage.tables.events import agent_inbox, event_content
 
@@ -47,6 +52,8 @@ class Fit:
     no_object: int
     unchanged: int
     too_large: int
+    left_out: frozenset[bytes]
+    """Those that it does not fit or change."""
     first: bytes | None
     """An event that it fits; None: it fits none of these."""
 
@@ -70,6 +77,18 @@ def patched(payload: bytes, patch: bytes, *, most_bytes: int) -> bytes:
     return after
 
 
+def check_may_write(session: Session, who: Administrator, patch: bytes | None) -> None:
+    """RightMissing where the patch writes what is kept from him: what it finds unchanged would tell it.
+
+    None: another payload altogether, which writes all of it.
+    """
+    rules = redacted_for(session, who)
+    rule = next(iter(rules), None) if patch is None else written(json.loads(patch), rules)
+    if rule is not None:
+        takes = missing(Right.PAYLOADS_WHOLE)
+        raise RightMissing(f"It would write {rule}, which the tenant has redacted. {takes}")
+
+
 def fit_of(session: Session, events: Sequence[bytes], patch: bytes) -> Fit:
     """What the patch would make of the first LOOKED_AT of these events."""
     some = events[:LOOKED_AT]
@@ -84,18 +103,20 @@ def fit_of(session: Session, events: Sequence[bytes], patch: bytes) -> Fit:
     )
     payloads = {row.event_id: row.payload for row in rows}
     most_bytes, fits = rules(session).max_payload_bytes, []
-    unfit = dict.fromkeys(Unfit, 0)
+    unfit: dict[bytes, Unfit] = {}
     for event_id in some:
         try:
             patched(payloads.get(event_id) or b"", patch, most_bytes=most_bytes)
             fits.append(event_id)
         except NotPatched as error:
-            unfit[error.why] += 1
+            unfit[event_id] = error.why
+    many = Counter(unfit.values())
     return Fit(
         looked_at=len(some),
         fits=len(fits),
-        no_object=unfit[Unfit.NO_OBJECT],
-        unchanged=unfit[Unfit.UNCHANGED],
-        too_large=unfit[Unfit.TOO_LARGE],
+        no_object=many[Unfit.NO_OBJECT],
+        unchanged=many[Unfit.UNCHANGED],
+        too_large=many[Unfit.TOO_LARGE],
+        left_out=frozenset(unfit),
         first=fits[0] if fits else None,
     )

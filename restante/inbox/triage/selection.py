@@ -29,6 +29,7 @@ MOST = 50_000
 AT_ONCE = 1_000
 _ABSENT = "is not in quarantine (any more)"
 _WENT_ON = "is not done again: its work went on in the event that `superseded_by` names; discard it"
+IS_ASSIGNED = "belongs to an assignment: redrive it or reassign the assignment"
 _KeyName = tuple[bytes, bytes, bytes]
 
 
@@ -89,7 +90,7 @@ class Filter:
 class Selection:
     """`events`: ids in the order in which they go. `late`, `forgotten`: those of them that need force.
 
-    `recipients`: in whose inbox each is.
+    `assigned`: those of them that belong to assignments. `recipients`: in whose inbox each is.
     """
 
     events: list[bytes]
@@ -97,10 +98,14 @@ class Selection:
     forgotten: frozenset[bytes]
     capped: bool = False
     recipients: Mapping[bytes, bytes] = field(default_factory=dict)
+    assigned: frozenset[bytes] = frozenset()
 
-    def without_forced(self) -> list[bytes]:
-        """What goes without force."""
-        return [e for e in self.events if e not in self.late and e not in self.forgotten]
+    def going(self, *, force: bool, amended: bool) -> list[bytes]:
+        """What goes: what belongs to an assignment is not amended."""
+        stays = self.assigned if amended else frozenset()
+        if not force:
+            stays |= self.late | self.forgotten
+        return [e for e in self.events if e not in stays]
 
 
 def select_by_filter(
@@ -153,6 +158,7 @@ def _of(tenant_id: bytes) -> Select[Any]:
             agent_inbox.c.sequence_number,
             agent_inbox.c.key_hash,
             agent_inbox.c.ordering_sequence,
+            agent_inbox.c.claim_only,
             inbox.c.head,
         )
         .join(agent_inbox, agent_inbox.c.event_id == event_failure.c.event_id)
@@ -184,6 +190,7 @@ def _assessed(session: Session, rows: Sequence[Any], *, capped: bool = False) ->
         frozenset(forgotten),
         capped,
         {r.event_id: r.recipient_id for r in rows},
+        frozenset(r.event_id for r in rows if r.claim_only),
     )
 
 
