@@ -274,3 +274,15 @@ def test_keys_lead_to_the_page_after_and_to_the_first(house: Furnished, page: Pa
     page.wait_for_url(re.compile("page="))
     page.keyboard.press("[")
     page.wait_for_url(re.compile("/events$"))
+
+
+def test_long_words_make_no_page_wider_than_a_phone(house: Furnished, page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    agent = house.agents["route-planner"].id
+    for path, where in (
+        (f"/callbacks/{house.ids['wanted']}", ".facts-line code"),
+        (f"/inboxes/{agent}/remove", "label[for=typed] b"),
+    ):
+        page.goto(path)
+        page.locator(where).first.evaluate("one => { one.textContent = 'w'.repeat(900); }")
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
