@@ -169,6 +169,7 @@ def test_what_would_run_late_is_amended_when_that_is_ticked(
     browser.get(AMEND)
     browser.send(AMEND, patch=PATCH, step="check")
     assert sums(browser)["would be amended"] == "0"
+    assert sums(browser)["left out: a later event of the same key is already settled"] == "1"
     browser.send(AMEND, step="check", force="yes")
     assert sums(browser)["would be amended"] == "1"
     assert "checked" in browser.page.one("input", name="force").attributes
