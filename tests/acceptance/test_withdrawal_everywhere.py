@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,7 @@ def nodes(backend: str, worker_folder: Path, worker_name: str) -> Iterator[Nodes
     public_url = ""
     for node in range(number):
         folder = worker_folder / f"{node}{backend[:2]}"
+        shutil.rmtree(folder, ignore_errors=True)  # a worker may come back to this file
         folder.mkdir(mode=0o700)
         settings = {
             "RESTANTE_INSTANCE": str(folder / "instance"),
