@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from restante_agent.cli.connection import Connection, connected
+from restante_agent.cli.connection import Connection, connected, of_projects
 from restante_agent.cli.screen import events, say, write_json
 
 
@@ -12,14 +12,7 @@ from restante_agent.cli.screen import events, say, write_json
 @connected
 @click.option("--limit", type=int, default=1, show_default=True)
 @click.option("--lease", "lease_seconds", type=int, default=60, show_default=True, help="Seconds.")
-@click.option(
-    "--project",
-    "projects",
-    multiple=True,
-    envvar="RESTANTE_PROJECT",
-    show_envvar=True,
-    help="Only events of this project; repeatable. Else of all that are granted.",
-)
+@of_projects
 @click.option("--consumer", help="A name for this holder.")
 @click.option("--claim-id", help="Repeat a claim whose answer was lost.")
 @click.option("--wait", "wait_seconds", type=int, help="Seconds (at most 30) to wait for events.")

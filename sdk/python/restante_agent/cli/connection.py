@@ -20,6 +20,16 @@ from restante_agent.login.kept import KeptLogin
 P = ParamSpec("P")
 R = TypeVar("R")
 
+of_projects = click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    envvar="RESTANTE_PROJECT",
+    show_envvar=True,
+    help="Only events of this project; repeatable. Else of all that are granted.",
+)
+"""For commands that take events."""
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:

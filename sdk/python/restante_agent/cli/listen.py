@@ -13,7 +13,7 @@ import click
 from restante_agent.agent import Agent
 from restante_agent.cli.child import CommandHandler
 from restante_agent.cli.command_line import argv_of, inherited
-from restante_agent.cli.connection import Connection, connected
+from restante_agent.cli.connection import Connection, connected, of_projects
 from restante_agent.cli.screen import say, write_json
 
 
@@ -35,14 +35,7 @@ from restante_agent.cli.screen import say, write_json
     show_default=True,
     help="Seconds; renewed while the command runs.",
 )
-@click.option(
-    "--project",
-    "projects",
-    multiple=True,
-    envvar="RESTANTE_PROJECT",
-    show_envvar=True,
-    help="Only events of this project; repeatable. Else of all that are granted.",
-)
+@of_projects
 @click.option("--consumer", help="A name for this holder; by default one per host and process.")
 @click.option(
     "--delay",

@@ -8,7 +8,7 @@ import sys
 import anyio
 import click
 
-from restante_agent.cli.connection import Connection, connected
+from restante_agent.cli.connection import Connection, connected, of_projects
 from restante_agent.errors import ConfigurationError
 from restante_agent.wire.retry import RetryPolicy
 
@@ -18,14 +18,7 @@ RETRY = RetryPolicy(attempts=4, budget_seconds=10.0)
 
 @click.command("mcp")
 @connected
-@click.option(
-    "--project",
-    "projects",
-    multiple=True,
-    envvar="RESTANTE_PROJECT",
-    show_envvar=True,
-    help="Only events of this project; repeatable. Else of all that are granted.",
-)
+@of_projects
 @click.option(
     "--lease",
     "lease_seconds",

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from restante_agent.cli.connection import Connection, connected
+from restante_agent.cli.connection import Connection, connected, of_projects
 from restante_agent.cli.screen import brief, events, printable, say, write_json
 from restante_agent.client import Client
 from restante_agent.errors import ConfigurationError, CursorGone
@@ -21,14 +21,7 @@ FOLLOW_WAIT_SECONDS = 30
 @click.option("--after", "after_cursor", type=int, help="Read after this cursor, not the newest.")
 @click.option("-n", "--limit", type=int, default=10, show_default=True)
 @click.option("--open", "only_open", is_flag=True, help="Without those that are final.")
-@click.option(
-    "--project",
-    "projects",
-    multiple=True,
-    envvar="RESTANTE_PROJECT",
-    show_envvar=True,
-    help="Only events of this project; repeatable. Else of all that are granted.",
-)
+@of_projects
 @click.option("-f", "--follow", is_flag=True, help="Go on as events come, until interrupted.")
 @click.option("--json-lines", is_flag=True, help="One JSON event a line; fits --follow.")
 def tail(
