@@ -23,6 +23,7 @@ from restante.egress.policy import Policy
 from restante.egress.refusal import CallFailed, Cause, EgressRefused
 from tests.unit.egress.canned import OK, Names
 from tests.unit.egress.servers import NAME, Server, saying, serving
+from workers.egress import make_egress
 
 
 @dataclass
@@ -89,6 +90,22 @@ def test_the_proxy_is_asked_for_the_judged_address(authority: trustme.CA, ca_fil
     assert proxy.heads == [f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode()]
     assert server.names == [NAME]
     assert names.asked == [NAME]
+
+
+def test_the_setting_is_what_the_calls_of_a_process_go_by(
+    authority: trustme.CA, ca_file: Path, tmp_path: Path
+) -> None:
+    with serving(authority, saying(OK), name="127.0.0.1") as server, proxied() as proxy:
+        place = f"127.0.0.1:{server.port}"
+        settings = Settings(
+            instance=tmp_path,
+            egress_allow=place,
+            egress_ca_file=ca_file,
+            egress_proxy=f"http://127.0.0.1:{proxy.port}",
+        )
+        got = make_egress(settings).send("POST", f"https://{place}/hook", fields={}, body=b"x")
+    assert got.status == 200
+    assert [head.split()[1].decode() for head in proxy.heads] == [place]
 
 
 def test_what_is_refused_never_reaches_the_proxy(authority: trustme.CA, ca_file: Path) -> None:
