@@ -10,7 +10,11 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs"
 READERS: dict[str, tuple[str, ...]] = {
     "Agents": ("agents", "memory", "rooms", "webhooks", "bridges", "sdk-parity"),
     "Producers": ("producers", "publishing", "examples/orders/README"),
-    "Operators": ("operations", "deploy", "runbook", "administration", "roles", "scale"),
+    "Operators": (
+        *("operations", "deploy", "settings", "databases", "cluster", "upgrades"),
+        *("tenants", "administration", "operators", "roles", "keys"),
+        *("watching", "runbook", "scale"),
+    ),
     "Security reviewers": ("security-model", "reliability"),
     "Whoever wants to know how it works": (
         "main-flow",

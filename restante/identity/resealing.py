@@ -1,7 +1,7 @@
 """Resealing: what was sealed under an earlier secret key is sealed under the newest, some rows at a time.
 
 The table here names every sealed column there is (a test finds any other); hashes under a secret
-key cannot be made again and are not among them: docs/operations.md says what becomes of those.
+key cannot be made again and are not among them: docs/keys.md says what becomes of those.
 """
 
 from __future__ import annotations

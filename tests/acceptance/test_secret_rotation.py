@@ -1,4 +1,4 @@
-"""The secret key is changed as docs/operations.md says, under everything that stands on it."""
+"""The secret key is changed as docs/keys.md says, under everything that stands on it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.chaos.run import arguments
 from tests.docs.pages import ROOT, blocks
 from tests.support.group import OF_TESTS, RECOVERY, member_options
 
-PAGE = ROOT / "docs" / "operations.md"
+PAGE = ROOT / "docs" / "cluster.md"
 CHAOS = ROOT / "docs" / "reliability.md"
 
 

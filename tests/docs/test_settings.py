@@ -1,4 +1,4 @@
-"""docs/operations.md names every setting, with the default that the code has."""
+"""docs/settings.md and docs/operators.md name every setting, with the default that the code has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from config import PREFIX, Settings
 from tests.docs.pages import ROOT
 
-TEXT = (ROOT / "docs" / "operations.md").read_text()
+TEXT = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in ("settings", "operators"))
 SAID = dict(re.findall(rf"^\| `{PREFIX}([A-Z_]+)` \| ([^|]*?) ?\|", TEXT, re.MULTILINE))
 
 

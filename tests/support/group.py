@@ -127,7 +127,7 @@ def start_group(folder: Path, *, options: Sequence[str] = (), durable: bool = Tr
 
 
 def member_options(number: int, ports: Sequence[int], name: str) -> list[str]:
-    """Those of docs/operations.md, and those of tests alone."""
+    """Those of docs/cluster.md, and those of tests alone."""
     mine = ports[number - 1]
     return [
         f"--server-id={number}",

@@ -217,7 +217,7 @@ def test_a_second_serve_waits_for_the_workers_of_one_that_was_killed(tmp_path: P
 
 
 def test_every_setting_is_in_the_manual() -> None:
-    manual = (ROOT / "docs" / "operations.md").read_text()
+    manual = (ROOT / "docs" / "settings.md").read_text()
     told = set(re.findall(r"RESTANTE_[A-Z_]+", manual))
     settings = {f"RESTANTE_{name.upper()}" for name in Settings.model_fields}
     assert {name for name in settings - told if not name.startswith("RESTANTE_OIDC_")} == set()
