@@ -18,9 +18,11 @@ from config import Settings, SettingsRefused, load_settings
 from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import RestanteError, ValidationFailed
+from restante.identity.sealing import derive
 from restante.storage import incarnation, schema
 from restante.storage.address import check_database_url
 from restante.storage.engine import make_engine
+from restante.storage.page_token import PAGE_TOKEN_KEYS
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
 
@@ -63,7 +65,8 @@ def database() -> Iterator[Database]:
     engine = open_engine(settings)
     try:
         schema.check(engine, MIGRATIONS)
-        house = Database(engine)
+        keys = [derive(key, "page tokens") for key in settings.secret_keys]
+        house = Database(engine, info={PAGE_TOKEN_KEYS: keys})
         house.run(incarnation.current)  # which a half-made copy has not
         yield house
     finally:

@@ -31,6 +31,7 @@ from doctor import examine_all
 from egress_commands import egress
 from front_door import look_from_outside
 from key_commands import keys, secrets
+from list_commands import list_agents, list_all_tenants, list_services, list_tenant_projects
 from operator_commands import operator
 from restante import __version__
 from restante.audit.verification import Progress, verify_on
@@ -65,6 +66,9 @@ def tenant() -> None:
     """Tenants: what belongs to one cannot be named from another."""
 
 
+tenant.add_command(list_all_tenants)
+
+
 @tenant.command("create")
 @click.argument("name")
 @click.option("--unsigned-ok", is_flag=True, help="Its agents need not sign.")
@@ -85,6 +89,9 @@ def project() -> None:
     """Projects: the labels that scopes are written for."""
 
 
+project.add_command(list_tenant_projects)
+
+
 @project.command("create")
 @of_tenant
 @click.argument("slug")
@@ -103,6 +110,9 @@ def project_create(tenant: str, slug: str, *, as_json: bool) -> None:
 @main.group()
 def agent() -> None:
     """Agents: machine principals with an inbox."""
+
+
+agent.add_command(list_agents)
 
 
 @agent.command("create")
@@ -133,6 +143,9 @@ def agent_create(
 @main.group()
 def service() -> None:
     """Services: machine principals without an inbox."""
+
+
+service.add_command(list_services)
 
 
 @service.command("create")

@@ -1,4 +1,4 @@
-"""Tenants as the platform's operators see them: which there are and how large, never what is in them."""
+"""Tenants as the platform sees them: which there are and how large, never what is in them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def list_tenants(
 ) -> tuple[list[TenantLine], str | None]:
     """By name → (tenants, next page token). Raises RightMissing, PageTokenInvalid."""
     require(operator.role, Right.TENANTS_READ)
+    return all_tenants(session, limit=limit, token=token)
+
+
+def all_tenants(
+    session: Session, *, limit: int, token: str | None = None
+) -> tuple[list[TenantLine], str | None]:
+    """The same for whoever has the database itself. Raises PageTokenInvalid."""
     of = ("tenants",)
     after = page_token.take(session, of, token)
     asked = select(
