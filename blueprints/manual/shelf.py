@@ -8,7 +8,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 
 READERS: dict[str, tuple[str, ...]] = {
-    "Agents": ("agents", "memory", "rooms", "webhooks", "bridges", "sdk-parity"),
+    "Agents": ("together", "agents", "memory", "rooms", "webhooks", "bridges", "sdk-parity"),
     "Producers": ("producers", "publishing", "examples/orders/README"),
     "Operators": (
         *("operations", "deploy", "settings", "databases", "cluster", "upgrades"),
