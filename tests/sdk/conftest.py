@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from restante_agent import Client
+from restante_agent.wire.retry import NO_RETRY
 from tests.sdk.fake_answers import AGENT, SECRET, Reply, problem
 from tests.sdk.fake_inbox import FakeInbox
 from tests.sdk.fake_server import FakeServer, served, transport_for
 from tests.sdk.real_server import Server
+from tests.sdk.running import Asking
 
 BASE = "http://localhost:8000"
 
@@ -109,3 +112,17 @@ def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     made = Server(tmp_path_factory.mktemp("served"))
     yield made
     made.served.stop()
+
+
+@pytest.fixture
+def asking(inbox: FakeInbox, clock: HandClock, tmp_path: Path) -> Iterator[Callable[..., Asking]]:
+    made: list[Asking] = []
+    client = make_client(inbox, clock, retry=NO_RETRY)
+
+    def make_one(**options: Any) -> Asking:
+        made.append(Asking(client, clock, tmp_path, **options))
+        return made[-1]
+
+    yield make_one
+    for one in made:
+        one.inquiry._record.close()

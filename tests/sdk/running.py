@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from threading import Thread
 from typing import Any
 
@@ -14,6 +15,11 @@ from restante_agent import (
     Delivery,
     Summary,
 )
+from restante_agent.runtime.board import Board
+from restante_agent.runtime.inquiry import Inquiry
+from restante_agent.runtime.plan import Plan
+from restante_agent.runtime.record import Record
+from restante_agent.runtime.script import play
 from tests.sdk.fake_answers import AGENT, SECRET
 from tests.sdk.fake_inbox import FakeInbox
 from tests.sdk.fake_server import FakeServer
@@ -37,6 +43,29 @@ class Running:
         self.thread.join(30)
         assert not self.thread.is_alive()
         return self.summary
+
+
+class Asking:
+    """The claiming part of a run, on a clock moved by hand: `rounds` are claims that were due."""
+
+    def __init__(
+        self, client: Client, clock: Any, path: Path, *, patient: bool = True, **plan: Any
+    ) -> None:
+        self.client, self.clock = client, clock
+        self.board = Board(clock=clock, random=Random(3), patient=patient)
+        self.inquiry = Inquiry(
+            self.client.core,
+            self.board,
+            Record(path / "record.sqlite3"),
+            consumer="c",
+            plan=Plan(**plan),
+        )
+
+    def once(self) -> int:
+        """Wait until a claim is due, claim; the events it got."""
+        self.clock.now = max(self.clock.now, self.board.pacing.due_at())
+        claim = play(self.client, self.inquiry.claim(10))
+        return len(claim.events) if claim else 0
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,58 +21,17 @@ from restante_agent import (
 )
 from restante_agent.problem import error_of
 from restante_agent.runtime.access import Access
-from restante_agent.runtime.board import Board
-from restante_agent.runtime.inquiry import SHUT_SECONDS, Inquiry
-from restante_agent.runtime.plan import Plan
+from restante_agent.runtime.inquiry import SHUT_SECONDS
 from restante_agent.runtime.reconnect import CEILING_SECONDS, Reconnecting
-from restante_agent.runtime.record import Position, Record
-from restante_agent.runtime.script import play
-from restante_agent.wire.retry import NO_RETRY
+from restante_agent.runtime.record import Position
 from tests.sdk.conftest import HandClock, Refusal, make_client, nobody
 from tests.sdk.fake_answers import Reply, problem
 from tests.sdk.fake_inbox import FakeInbox
-from tests.sdk.running import claims
+from tests.sdk.running import Asking, claims
 
 
 def said(caplog: pytest.LogCaptureFixture, what: str) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.getMessage().startswith(what)]
-
-
-class Asking:
-    """The claiming part of a run, on a clock moved by hand: `rounds` are claims that were due."""
-
-    def __init__(
-        self, inbox: FakeInbox, clock: HandClock, path: Path, *, patient: bool = True, **plan: Any
-    ) -> None:
-        self.inbox, self.clock = inbox, clock
-        self.client = make_client(inbox, clock, retry=NO_RETRY)
-        self.board = Board(clock=clock, random=Random(3), patient=patient)
-        self.inquiry = Inquiry(
-            self.client.core,
-            self.board,
-            Record(path / "record.sqlite3"),
-            consumer="c",
-            plan=Plan(**plan),
-        )
-
-    def once(self) -> int:
-        """Wait until a claim is due, claim; the events it got."""
-        self.clock.now = max(self.clock.now, self.board.pacing.due_at())
-        claim = play(self.client, self.inquiry.claim(10))
-        return len(claim.events) if claim else 0
-
-
-@pytest.fixture
-def asking(inbox: FakeInbox, clock: HandClock, tmp_path: Path) -> Iterator[Callable[..., Asking]]:
-    made: list[Asking] = []
-
-    def make_one(**options: Any) -> Asking:
-        made.append(Asking(inbox, clock, tmp_path, **options))
-        return made[-1]
-
-    yield make_one
-    for one in made:
-        one.inquiry._record.close()
 
 
 def test_refused_claims_are_asked_for_with_growing_pauses_and_go_on(

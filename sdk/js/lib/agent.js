@@ -11,6 +11,8 @@ import { SharedDoorbell } from "./shared_doorbell.js";
 
 /** After handlers were told to stop, what they get before their leases are given back. */
 const LAST_SECONDS = 5;
+/** For how long a run until the inbox is empty asks a server that does not answer. */
+const GIVE_UP_SECONDS = 60;
 const QUIET = { info() {}, warn: (text) => console.warn(`restante: ${text}`), error: (text) => console.error(`restante: ${text}`) };
 
 /**
@@ -36,9 +38,13 @@ export class Agent {
    * Work until stopped; with `untilEmpty` until nothing is claimable and all is settled. Resolves to how many
    * deliveries ended how. SIGTERM and SIGINT stop it in Node: handlers finish, the rest is given back; a second
    * one cuts the waiting short. Throws what no retry mends, and a refusal before it was let in or with
-   * `untilEmpty`; later ones are waited out: an operator who took a grant away may give it back.
+   * `untilEmpty`; later ones are waited out: an operator who took a grant away may give it back. With
+   * `untilEmpty` it throws, too, what kept the server from answering for `giveUpSeconds` (null: it waits for ever).
    */
-  async run({ untilEmpty = false, handleSignals = true } = {}) {
+  async run({ untilEmpty = false, giveUpSeconds = GIVE_UP_SECONDS, handleSignals = true } = {}) {
+    if (giveUpSeconds !== null && !(giveUpSeconds >= 0)) {
+      throw new ConfigurationError("giveUpSeconds must not be negative");
+    }
     if (this.#board !== null) throw new ConfigurationError("this agent is running already");
     const { clock, random } = this.client.core;
     const board = new Board({ clock, random, patient: !untilEmpty, log: this.log });
@@ -46,7 +52,7 @@ export class Agent {
     if (this.#stoppedEarly) board.stop();
     const undo = handleSignals ? platform.onStopSignals(() => this.stop()) : () => {};
     try {
-      return await this.#run(board, { ...this.plan, untilEmpty });
+      return await this.#run(board, { ...this.plan, untilEmpty, giveUpSeconds: untilEmpty ? giveUpSeconds : null });
     } finally {
       undo();
       this.#board = null;

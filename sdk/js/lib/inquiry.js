@@ -56,15 +56,25 @@ export class Inquiry {
       this.#goneInARow += 1;
       // gone right after a recovery: no use in hurrying
       if (this.#goneInARow === 1) board.pacing.ring();
-      else board.pacing.failed(error, { now });
+      else this.#passing(error, now);
     } else if (errors.isPassing(error)) {
       board.log.warn(`claim-failed error=${error.message}`);
-      board.pacing.failed(error, { now });
+      this.#passing(error, now);
     } else if (board.waitsOut(error)) {
       this.#refused(error, now);
     } else {
       throw error;
     }
+  }
+
+  /** Ask again later; throw it where the run is not to wait so long, once nothing is held any more. */
+  #passing(error, now) {
+    const { board, plan } = this;
+    board.pacing.failed(error, { now });
+    const patience = plan.giveUpSeconds ?? null;
+    if (patience === null || !board.pacing.givesUp(patience) || board.leases.size) return;
+    board.log.error(`give-up seconds=${patience}`);
+    throw error;
   }
 
   /** Go on at once with the projects that are left where one alone is shut. */

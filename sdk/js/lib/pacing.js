@@ -19,6 +19,7 @@ export class Pacing {
   #rung = false;
   #ladder = POLL_FLOOR_SECONDS;
   #failures = 0;
+  #failingSince = 0;
 
   constructor({ random, now }) {
     this.#random = random;
@@ -76,9 +77,15 @@ export class Pacing {
     const named = error.retryAfterSeconds ?? null;
     const ceiling = Math.min(FAILURE_CEILING_SECONDS, POLL_FLOOR_SECONDS * 2 ** Math.min(this.#failures, 10));
     const wait = named === null ? uniform(this.#random, 0.1, ceiling) : this.#spread(named);
+    if (!this.#failures) this.#failingSince = now;
     this.#failures += 1;
     this.#heldBackUntil = now + wait;
     this.#rung = true;
+  }
+
+  /** Whether the next try would come later than this after the first that failed since an answer. */
+  givesUp(afterSeconds) {
+    return this.#failures > 0 && this.dueAt() > this.#failingSince + afterSeconds;
   }
 
   /** Upwards only: the server's waits are the least it asks for. */

@@ -71,6 +71,6 @@ export interface AgentOptions {
 
 export class Agent {
   constructor(client: Client, handler: Handler, options?: AgentOptions);
-  run(options?: { untilEmpty?: boolean; handleSignals?: boolean }): Promise<Summary>;
+  run(options?: { untilEmpty?: boolean; giveUpSeconds?: number | null; handleSignals?: boolean }): Promise<Summary>;
   stop(): void;
 }

@@ -14,7 +14,7 @@ from restante_agent.runtime.clock import Clock, SystemClock
 from restante_agent.runtime.consumer import consumer_name
 from restante_agent.runtime.inquiry import Inquiry
 from restante_agent.runtime.places import state_directory
-from restante_agent.runtime.plan import Plan, Recovery
+from restante_agent.runtime.plan import GIVE_UP_SECONDS, Plan, Recovery
 from restante_agent.runtime.record import Record
 from restante_agent.runtime.session import Handler, Session
 from restante_agent.runtime.stop_signals import stop_signals
@@ -69,7 +69,13 @@ class Agent:
         self._board: Board | None = None
         self._stopped_early = False
 
-    def run(self, *, until_empty: bool = False, handle_signals: bool = True) -> Summary:
+    def run(
+        self,
+        *,
+        until_empty: bool = False,
+        give_up_seconds: float | None = GIVE_UP_SECONDS,
+        handle_signals: bool = True,
+    ) -> Summary:
         """Work until stopped; with `until_empty` until nothing is claimable and all is settled.
 
         SIGTERM and SIGINT stop it (main thread only): handlers finish, the rest is given back;
@@ -77,6 +83,9 @@ class Agent:
         ValidationFailed, ConfigurationError; and Unauthenticated, InsufficientScope or OAuthError
         before it was let in, or with `until_empty`. Later these are waited out: an operator who
         took a grant away may give it back.
+
+        With `until_empty` it also raises what kept the server from answering for `give_up_seconds`
+        (None: it waits for ever): Unreachable, ServerFailure, RateLimited or UnexpectedAnswer.
         """
         if self._board is not None:
             raise ConfigurationError("this agent is running already")
@@ -88,7 +97,11 @@ class Agent:
             try:
                 if self._stopped_early:
                     board.stop()
-                plan = replace(self._plan, until_empty=until_empty)
+                plan = replace(
+                    self._plan,
+                    until_empty=until_empty,
+                    give_up_seconds=give_up_seconds if until_empty else None,
+                )
                 inquiry = Inquiry(self._client.core, board, record, consumer=consumer, plan=plan)
                 session = Session(
                     self._client,

@@ -19,7 +19,7 @@ from restante_agent.runtime.clock import SystemClock
 from restante_agent.runtime.consumer import consumer_name
 from restante_agent.runtime.inquiry import Inquiry
 from restante_agent.runtime.places import state_directory
-from restante_agent.runtime.plan import Plan, Recovery
+from restante_agent.runtime.plan import GIVE_UP_SECONDS, Plan, Recovery
 from restante_agent.runtime.record import Record
 
 
@@ -59,7 +59,13 @@ class AsyncAgent:
         self.state_dir = state_directory(client.core.base_url, client.agent_id, state_dir)
         self._board: Board | None = None
 
-    async def run(self, *, until_empty: bool = False, handle_signals: bool = False) -> Summary:
+    async def run(
+        self,
+        *,
+        until_empty: bool = False,
+        give_up_seconds: float | None = GIVE_UP_SECONDS,
+        handle_signals: bool = False,
+    ) -> Summary:
         """As `Agent.run`. Signals are left to the application unless `handle_signals` is set."""
         if self._board is not None:
             raise ConfigurationError("this agent is running already")
@@ -69,7 +75,11 @@ class AsyncAgent:
                 clock=SystemClock(), random=self._random, patient=not until_empty, changed=bell
             )
             try:
-                plan = replace(self._plan, until_empty=until_empty)
+                plan = replace(
+                    self._plan,
+                    until_empty=until_empty,
+                    give_up_seconds=give_up_seconds if until_empty else None,
+                )
                 session = AsyncSession(
                     self._client,
                     self._handler,

@@ -2,6 +2,7 @@
 import "./agent.test.mjs";
 import "./client.test.mjs";
 import "./doorbell.test.mjs";
+import "./outage.test.mjs";
 import "./pacing.test.mjs";
 import "./signing.test.mjs";
 import "./state.test.mjs";

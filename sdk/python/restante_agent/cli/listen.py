@@ -15,6 +15,7 @@ from restante_agent.cli.child import CommandHandler
 from restante_agent.cli.command_line import argv_of, inherited
 from restante_agent.cli.connection import Connection, connected, of_projects
 from restante_agent.cli.screen import say, write_json
+from restante_agent.runtime.plan import GIVE_UP_SECONDS
 
 
 @click.command()
@@ -61,6 +62,14 @@ from restante_agent.cli.screen import say, write_json
     is_flag=True,
     help="End when nothing can be claimed at the moment; what waits out a pause is left.",
 )
+@click.option(
+    "--give-up",
+    "give_up_seconds",
+    type=click.FloatRange(0),
+    default=GIVE_UP_SECONDS,
+    show_default=True,
+    help="With --until-empty: seconds without an answer after which it ends, with exit 6.",
+)
 @click.option("--no-stream", is_flag=True, help="Poll only.")
 @click.option(
     "--pass-credentials",
@@ -82,6 +91,7 @@ def listen(
     timeout_seconds: float | None,
     projects: tuple[str, ...],
     until_empty: bool,
+    give_up_seconds: float,
     no_stream: bool,
     pass_credentials: bool,
     fenced: bool,
@@ -124,7 +134,7 @@ def listen(
             stream=not no_stream,
             **options,  # type: ignore[arg-type]  # click has checked them
         )
-        summary = agent.run(until_empty=until_empty)
+        summary = agent.run(until_empty=until_empty, give_up_seconds=give_up_seconds)
     counts = dataclasses.asdict(summary)
     if connection.as_json:
         write_json(counts)

@@ -86,18 +86,28 @@ class Inquiry:
             )
             self._gone, self._position, self._claim_id = gone, None, None
             self._gone_in_a_row += 1
-            with self._board.changed:
-                if self._gone_in_a_row == 1:
+            if self._gone_in_a_row == 1:
+                with self._board.changed:
                     self._board.pacing.ring()
-                else:  # gone right after a recovery: no use in hurrying
-                    self._board.pacing.failed(gone, now=self._board.clock.monotonic())
+            else:  # gone right after a recovery: no use in hurrying
+                self._passing(gone)
         except PASSING as error:
             log.warning("claim-failed error=%s", error)
-            with self._board.changed:
-                self._board.pacing.failed(error, now=self._board.clock.monotonic())
+            self._passing(error)
         except ACCESS as error:
             self._refused(error)
         return None
+
+    def _passing(self, error: RestanteError) -> None:
+        """Ask again later; raise it where the run is not to wait so long, once nothing is held any more."""
+        board, patience = self._board, self._plan.give_up_seconds
+        with board.changed:
+            board.pacing.failed(error, now=board.clock.monotonic())
+            held = len(board.leases)
+            gives_up = patience is not None and board.pacing.gives_up(patience)
+        if gives_up and not held:
+            log.error("give-up seconds=%g", patience)
+            raise error
 
     def _refused(self, error: RestanteError) -> None:
         """Wait it out, and go on at once with the projects that are left where one alone is shut."""

@@ -28,6 +28,7 @@ class Pacing:
         self._rung = False
         self._ladder = POLL_FLOOR_SECONDS
         self._failures = 0
+        self._failing_since = now
         self.stream_up = False
 
     def due_at(self) -> float:
@@ -83,9 +84,15 @@ class Pacing:
                 FAILURE_CEILING_SECONDS, POLL_FLOOR_SECONDS * 2 ** min(self._failures, 10)
             )
             wait = self._random.uniform(0.1, ceiling)
+        if not self._failures:
+            self._failing_since = now
         self._failures += 1
         self._held_back_until = now + wait
         self._rung = True
+
+    def gives_up(self, after_seconds: float) -> bool:
+        """Whether the next try would come later than this after the first that failed since an answer."""
+        return self._failures > 0 and self.due_at() > self._failing_since + after_seconds
 
     def _spread(self, seconds: float) -> float:
         # Upwards only: the server's waits are the least it asks for.

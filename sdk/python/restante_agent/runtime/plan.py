@@ -10,6 +10,9 @@ from restante_agent.model.inbox import State
 
 Recovery = Callable[[CursorGone, State | None], None]
 
+GIVE_UP_SECONDS = 60.0
+"""For how long a run until the inbox is empty asks a server that does not answer."""
+
 # After handlers were told to stop, what they get before their leases are given back.
 LAST_SECONDS = 5.0
 
@@ -24,6 +27,7 @@ class Plan:
     recovery: Recovery | None = None
     stream: bool = True
     until_empty: bool = False
+    give_up_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= 1000:
@@ -32,3 +36,5 @@ class Plan:
             raise ConfigurationError("lease_seconds must be between 1 and 43200")
         if self.drain_seconds < 0:
             raise ConfigurationError("drain_seconds must not be negative")
+        if self.give_up_seconds is not None and self.give_up_seconds < 0:
+            raise ConfigurationError("give_up_seconds must not be negative")
