@@ -73,8 +73,9 @@ def challenge(error: RestanteError) -> str:
     """The WWW-Authenticate field that goes with a refusal (RFC 6750, section 3)."""
     text = f'Bearer realm="{REALM}"'
     if isinstance(error, InsufficientScope):
-        scope = str(error.members["required_scope"])  # with a project as the caller wrote it
-        named = f', scope="{scope}"' if _SCOPE_TOKEN.fullmatch(scope) else ""
+        # with a project as the caller wrote it, which may be what breaks the field
+        scopes = " ".join(filter(_SCOPE_TOKEN.fullmatch, map(str, error.scopes)))
+        named = f', scope="{scopes}"' if scopes else ""
         return f'{text}, error="insufficient_scope"{named}'
     if isinstance(error, Unauthenticated) and error.presented:
         return f'{text}, error="invalid_token"'

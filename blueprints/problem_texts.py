@@ -40,8 +40,9 @@ TEXTS: dict[str, Text] = {
     ),
     "insufficient-scope": Text(
         "The token is good, but none of its scopes lets its bearer do this, in this project or at all.",
-        "`required_scope` names what is needed. Ask for a token with it; if that is refused, ask for the "
-        "grant.",
+        "`required_scope` names what is needed, and `WWW-Authenticate` all that are wanting. Ask for a token "
+        "with them (`scope` of `POST /oauth/token`); if that is `invalid_scope`, they are not granted: ask "
+        "whoever administers the tenant for the grant.",
         {"required_scope": "agent:main:claim"},
     ),
     "not-found": Text(

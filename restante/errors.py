@@ -56,10 +56,18 @@ class AmbiguousCredentials(RestanteError):
 
 
 class InsufficientScope(RestanteError):
-    """The token lacks a scope that this needs."""
+    """The token lacks a scope that this needs.
 
-    def __init__(self, required_scope: str) -> None:
-        super().__init__(f"This needs the scope {required_scope}.", required_scope=required_scope)
+    `scopes`: all that are known to be wanting; the first of them is the member `required_scope`.
+    """
+
+    def __init__(self, *scopes: str) -> None:
+        what = f"scope{'s' * (len(scopes) > 1)} {' and '.join(scopes)}"
+        super().__init__(
+            f"This needs the {what}: ask for a token with it, and where that is refused for its grant.",
+            required_scope=scopes[0],
+        )
+        self.scopes = scopes
 
 
 class TokenTooOld(RestanteError):

@@ -16,7 +16,13 @@ from sqlalchemy.orm import Session
 
 from restante.coordination.entries import Entry
 from restante.coordination.memory import Write, write_many
-from restante.errors import PayloadTooLarge, RecipientRefused, RestanteError, TurnConflict
+from restante.errors import (
+    InsufficientScope,
+    PayloadTooLarge,
+    RecipientRefused,
+    RestanteError,
+    TurnConflict,
+)
 from restante.identity.principal import Principal
 from restante.identity.scopes import Verb
 from restante.inbox.orders import Ack, Answer, Order, Reject, Release
@@ -57,12 +63,20 @@ class Turned:
 def require_scopes(
     agent: Principal, *, settles: bool, memory: Collection[str], publish: Collection[str]
 ) -> None:
-    """InsufficientScope unless the agent has those of all parts; projects by slug."""
-    if settles:
-        agent.require_any(Verb.CLAIM)
+    """InsufficientScope, naming all that are wanting, unless the agent has those of all parts.
+
+    Projects by slug.
+    """
+    missing: dict[str, None] = {}
+    if settles and not agent.covered(Verb.CLAIM):
+        missing[f"agent:<project>:{Verb.CLAIM}"] = None
     for verb, slugs in ((Verb.MEMORY, memory), (Verb.PUBLISH, publish)):
-        for slug in slugs:
-            agent.require(verb, slug)
+        covered = {project.slug for project in agent.covered(verb)}
+        missing |= dict.fromkeys(
+            f"agent:{slug}:{verb}" for slug in sorted(slugs) if slug not in covered
+        )
+    if missing:
+        raise InsufficientScope(*missing)
 
 
 def take_turn(session: Session, agent: Principal, turn: Turn) -> Turned:

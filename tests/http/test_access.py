@@ -96,8 +96,12 @@ def test_a_token_with_the_verb_for_no_project_is_403_before_its_body_is_read(wor
                 403,
                 "/problems/insufficient-scope",
             ), path
-            assert answer.json["required_scope"]
-            assert 'error="insufficient_scope"' in answer.headers["WWW-Authenticate"]
+            needed = answer.json["required_scope"]
+            field = f'Bearer realm="restante", error="insufficient_scope", scope="{needed}"'
+            assert answer.headers["WWW-Authenticate"] == field, path
+            assert answer.json["detail"].startswith(
+                f"This needs the scope {needed}: ask for a token"
+            )
 
 
 def test_a_project_outside_the_token_answers_alike_whether_it_exists_or_not(

@@ -191,6 +191,11 @@ def test_a_missing_scope_is_403_before_anything(world: World) -> None:
         assert (
             turn(narrow, {**rest, "ack": []}, headers={"Idempotency-Key": part}).status_code == 200
         )
+    answer = turn(world.narrowed(every, verbs("main", "claim")), parts)
+    wanting = ["agent:main:memory", "agent:main:publish"]
+    assert (answer.status_code, answer.json["required_scope"]) == (403, wanting[0])
+    assert f'scope="{" ".join(wanting)}"' in answer.headers["WWW-Authenticate"]
+    assert answer.json["detail"].startswith(f"This needs the scopes {' and '.join(wanting)}: ask")
     for project in ("other", "nowhere"):
         for body in (
             {"memory": [{"project": project, "key": "k", "value": 1}]},
