@@ -103,6 +103,19 @@ def test_the_first_attempt_goes_on_with_the_publishers_trace_and_a_later_one_is_
     assert set(sent_with(server.inbox, "/claim")) == {None}
 
 
+def test_a_call_outside_a_handler_names_the_programs_own_span(
+    server: FakeServer, spans: InMemorySpanExporter
+) -> None:
+    with Client(server.url, AGENT, SECRET) as client:
+        with trace.get_tracer("program").start_as_current_span("work") as span, suppress(NotFound):
+            client.cancel("evt_other", reason="not needed")
+        with suppress(NotFound):
+            client.cancel("evt_other", reason="not needed")
+    context = span.get_span_context()
+    own = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+    assert sent_with(server.inbox, "/cancel") == [own, None]
+
+
 def test_without_opentelemetry_the_publishers_trace_is_handed_on(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import * as settling from "./settle_calls.js";
 import { catchUp } from "./state_sync.js";
 import { MemoryState } from "./state_memory.js";
 import { ClientCredentials, HandedTokens } from "./token.js";
+import { checkedTraceparent } from "./trace.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -21,7 +22,8 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
  *
  * `sign`: true from the first request, false never, a key of signingKey() by it; otherwise as soon as the server
  * asks. `state` ("memory", or an object as in state_memory.js) and `stateDir` say where record, position and
- * signing key are. `fetch`, `clock` and `random` are there for tests.
+ * signing key are. `traceparent`: the trace that calls belong to (W3C Trace Context), or a function that is asked for
+ * it at each call; else, in Node, that of the event whose handler makes the call. `fetch`, `clock` and `random` are there for tests.
  */
 export class Client {
   constructor(options) {
@@ -38,8 +40,9 @@ export class Client {
     return new Client({ url, clientId, clientSecret, ...options });
   }
 
-  /** A view of this client with other `retry` or `readSeconds`; tokens and keys are shared. */
+  /** A view of this client with other `retry`, `readSeconds` or `traceparent`; tokens and keys are shared. */
   with(options) {
+    if (options.traceparent !== undefined) checkedTraceparent(options.traceparent);
     const view = Object.create(Client.prototype);
     view.core = this.core.with(options);
     return view;
@@ -100,6 +103,7 @@ function coreOf({ url, clientId, clientSecret, token, scope = null, agentId = nu
     credentials,
     agentId: inboxOf,
     sign,
+    traceparent: checkedTraceparent(options.traceparent ?? null),
     retry: options.retry ?? DEFAULT_RETRY,
     readSeconds: options.readSeconds ?? 15,
     random: options.random ?? Math.random,

@@ -8,6 +8,7 @@ import { waitBefore } from "./retry.js";
 import { signatureFields } from "./signature.js";
 import { keyRequest, Signing } from "./signing.js";
 import { HandedTokens, tokenOf } from "./token.js";
+import { outgoing } from "./trace.js";
 
 const MENDS = 3;
 
@@ -21,7 +22,7 @@ export class Core {
     return new Core({ ...settings, shared: { tokens: new Map(), asking: new Map(), signing: new Signing(sign) } });
   }
 
-  /** The same with other `retry` or `readSeconds`; tokens and keys are shared. */
+  /** The same with other `retry`, `readSeconds` or `traceparent`; tokens and keys are shared. */
   with(options) {
     return new Core({ ...this, ...options });
   }
@@ -195,6 +196,8 @@ export class Core {
     const all = { accept: "application/json", ...headers };
     if (platform.userAgent) all["user-agent"] = platform.userAgent;
     if (content !== null) all["content-type"] = "application/json";
+    const trace = outgoing(this.traceparent);
+    if (trace !== null) all.traceparent = trace;
     return { method, url, headers: all, content, readSeconds: this.readSeconds + holdSeconds, stream, signal };
   }
 }

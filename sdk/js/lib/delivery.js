@@ -1,5 +1,6 @@
 /** What a handler is given: the event, its fencing numbers, and the word to stop. */
 import { RestanteError } from "./errors.js";
+import { traceOf } from "./trace.js";
 
 /** The reason of a delivery's signal; a handler lets it pass. */
 export class Stopped extends RestanteError {
@@ -14,6 +15,10 @@ export class Stopped extends RestanteError {
  * `stopped`, or call throwIfStopped(). A handler that saw `stopped` and returns nothing is taken to have given
  * up; one that finished nevertheless returns new Ack().
  *
+ * `traceparent`: the trace of whoever published the event, null where none is known; in Node the handler's own calls
+ * name it, in a page those of client.with({ traceparent }). `links`: what a span of this work is to link to instead of
+ * going on with it, as the event comes again.
+ *
  * `stopReason`: lease_lost (somebody else may hold the event), lease_expired (no renewal got through in time),
  * cancel_requested (the producer took it back; an ack still wins), shutdown; null while the work may go on.
  */
@@ -27,6 +32,7 @@ export class Delivery {
 
   constructor(event, { clock }) {
     this.event = event;
+    Object.assign(this, traceOf(event));
     this.#clock = clock;
   }
 

@@ -19,4 +19,6 @@ export const platform = {
   /** Have `stop` called when the process is told to end; what it returns undoes that. */
   onStopSignals: () => () => {},
   environment: () => ({}),
+  /** What is carried through the handler's own calls, its traceparent. A page has nothing that follows them. */
+  handled: { run: (_traceparent, work) => work(), current: () => null },
 };

@@ -8,6 +8,7 @@
 import { uniform } from "./clock.js";
 import * as errors from "./errors.js";
 import { Ack, Release, Turn, refusedTurn, verbOfError, verbOfResult, verbOfStop } from "./outcome.js";
+import { platform } from "./platform.js";
 
 const PAUSE_CEILING_SECONDS = 5;
 
@@ -29,7 +30,7 @@ export async function work(delivery, { client, state, handler, random, pause, lo
 async function handled(delivery, handler, log) {
   if (delivery.stopReason !== null) return verbOfStop(delivery); // before it was begun
   try {
-    return verbOfResult(delivery, await handler(delivery));
+    return verbOfResult(delivery, await platform.handled.run(delivery.traceparent, () => handler(delivery)));
   } catch (error) {
     const verb = verbOfError(delivery, error);
     if (verb instanceof Release && verb.error) {

@@ -17,6 +17,8 @@ export interface Delivery<Payload = any> {
   readonly stopReason: StopReason | null;
   readonly stopped: boolean;
   readonly leaseRemainingMs: number;
+  readonly traceparent: string | null;
+  readonly links: string[];
   throwIfStopped(): void;
   report(progress: wire.JsonObject): void;
 }

@@ -55,12 +55,16 @@ export class MemoryState implements AgentState {
   close: AgentState["close"];
 }
 
+/** W3C Trace Context; a function is asked at each call. */
+type Traceparent = string | (() => string | null | undefined) | null;
+
 export interface CommonOptions {
   sign?: boolean | SigningKey | null;
   state?: "memory" | AgentState;
   stateDir?: string;
   retry?: RetryPolicy;
   readSeconds?: number;
+  traceparent?: Traceparent;
   fetch?: typeof fetch;
 }
 export interface SecretOptions extends CommonOptions {
@@ -101,7 +105,7 @@ type Once = { idempotencyKey?: string };
 export class Client {
   constructor(options: SecretOptions | TokenOptions);
   static fromEnvironment(options?: CommonOptions): Client;
-  with(options: { retry?: RetryPolicy; readSeconds?: number }): Client;
+  with(options: { retry?: RetryPolicy; readSeconds?: number; traceparent?: Traceparent }): Client;
   readonly agentId: string | null;
   readonly serverVersion: string | null;
   forgetTokens(): void;

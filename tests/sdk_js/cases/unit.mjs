@@ -6,5 +6,6 @@ import "./outage.test.mjs";
 import "./pacing.test.mjs";
 import "./signing.test.mjs";
 import "./state.test.mjs";
+import "./trace.test.mjs";
 import "./untrusted.test.mjs";
 import "./webhook.test.mjs";
