@@ -1,23 +1,26 @@
 """`restante …` as a fork of a process that has imported the program: the same work without the start.
 
-A fresh interpreter takes a second of processor time to import what a command stands on, and the
-suite runs hundreds of them. `restante serve` goes on to become a fresh interpreter in any case.
+A fresh interpreter takes one or two seconds of processor time to import what the program stands on,
+and the suite starts hundreds. What `restante serve` becomes stands on gevent: it has another template.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from threading import Lock
 
-from tests.support.processes import die_with_parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Forked:
@@ -33,29 +36,29 @@ class Forked:
         stderr: Path,
     ) -> None:
         self.args = ["restante", *words]
-        self._process = _warm().Process(
-            target=_become, args=(self.args, dict(env), str(cwd), stdout, stderr)
-        )
-        self._process.start()
-
-    @property
-    def pid(self) -> int:
-        assert self._process.pid is not None
-        return self._process.pid
-
-    @property
-    def returncode(self) -> int | None:
-        return self._process.exitcode
+        self.returncode: int | None = None
+        self._reading = Lock()
+        files = {"cwd": str(cwd), "stdout": str(stdout), "stderr": str(stderr)}
+        asked = {"argv": self.args, "env": dict(env), **files}
+        self._told, told = os.pipe()
+        weakref.finalize(self, os.close, self._told)
+        try:
+            template = _template("serve" if words[:1] == ["serve"] else "")
+            socket.send_fds(template, [json.dumps(asked).encode()], [told])
+        finally:
+            os.close(told)
+        self.pid = int.from_bytes(os.read(self._told, 4), "little")
+        assert self.pid, "the template has ended"
 
     def poll(self) -> int | None:
-        return self._process.exitcode
+        self._has_ended(0)
+        return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        code = self._process.exitcode
-        if code is None:
+        if not self._has_ended(timeout):
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
-        return code
+        assert self.returncode is not None
+        return self.returncode
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -66,6 +69,21 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+    def _has_ended(self, timeout: float | None) -> bool:
+        """Wait for its exit code."""
+        waiting = select.poll()
+        waiting.register(self._told, select.POLLIN)
+        if not waiting.poll(None if timeout is None else timeout * 1_000):
+            return False
+        with self._reading:
+            if self.returncode is None:
+                # nothing comes where the template was killed, and all that it had forked
+                code = os.read(self._told, 4) or (-signal.SIGKILL).to_bytes(
+                    4, "little", signed=True
+                )
+                self.returncode = int.from_bytes(code, "little", signed=True)
+        return True
 
 
 def run(
@@ -87,34 +105,15 @@ def run(
 
 
 @cache
-def _warm() -> ForkServerContext:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["commands"])
-    return context
-
-
-def _become(argv: list[str], env: dict[str, str], cwd: str, out: Path, err: Path) -> None:
-    """In the fork: be that command, as a session of its own that ends with who started it."""
-    from commands import main  # noqa: PLC0415 - the test process has no use for it
-
-    os.setsid()
-    if tie := die_with_parent(os.getppid()):
-        tie()
-    # among them one end of a pipe that keeps what forked us alive, and so us, when the test process is gone
-    os.closerange(3, 256)
-    os.environ.clear()
-    os.environ.update(env)
-    os.chdir(cwd)
-    sys.argv = argv
-    for number, opened in enumerate((_read(os.devnull), _append(out), _append(err))):
-        os.dup2(opened, number)
-        os.close(opened)
-    main(prog_name=argv[0])
-
-
-def _read(path: str) -> int:
-    return os.open(path, os.O_RDONLY)
-
-
-def _append(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def _template(kind: str) -> socket.socket:
+    """The line to a template of this test process; it ends with the line."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.support.template", str(its.fileno()), *kind.split()],
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            pass_fds=[its.fileno()],
+            start_new_session=True,
+        )
+    return ours
