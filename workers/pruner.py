@@ -29,7 +29,12 @@ from restante.storage.tables.logins import (
     used_assertion,
 )
 from restante.storage.tables.operation import inbox_history, sample, tenant_history
-from restante.storage.tables.operators import oidc_transaction, operator_session, sign_in_link
+from restante.storage.tables.operators import (
+    form_draft,
+    oidc_transaction,
+    operator_session,
+    sign_in_link,
+)
 from restante.storage.tables.rooms import room_post
 from restante.storage.tables.signals import subscribe_ticket
 from restante.storage.tables.signatures import signature_nonce, signing_key
@@ -53,6 +58,7 @@ KEPT = (
     (subscribe_ticket.c.expires_at, timedelta(0)),
     (oidc_transaction.c.expires_at, timedelta(0)),
     (operator_session.c.expires_at, timedelta(0)),
+    (form_draft.c.expires_at, timedelta(0)),
     # until then the late are told that it is over, and that a spent one was spent
     (device_authorization.c.expires_at, timedelta(days=1)),
     (sign_in_link.c.expires_at, timedelta(days=1)),

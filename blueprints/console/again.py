@@ -8,9 +8,13 @@ from flask import Blueprint, Request, Response, request
 
 from blueprints.access import signed_in, states
 from blueprints.console import cookies, oidc, return_path
+from blueprints.console.drafts import came_from
+from blueprints.console.kept import FIRST, TYPED, what_of
 from blueprints.console.pages import page, see
 from blueprints.console.sessions import check, origin_of, with_session
 from extensions import house
+from restante.errors import NotFound
+from restante.identity.drafts import read_draft
 from restante.identity.sessions import Method, SignedIn
 from restante.identity.sign_in import prove_by_link
 from restante.identity.sign_in_links import Refused
@@ -52,13 +56,34 @@ def leave() -> Response:
     return oidc.go(entrance, visitor, wanted=_wanted(), anew=True)
 
 
-def to_proof(asked: Request) -> str:
-    """The page above, which leads back to the page that was asked for, or whose form was sent."""
-    if asked.method == "GET":
-        came_from = asked.full_path.removesuffix("?")
+@blueprint.get(f"{AGAIN}/kept/<draft_id>")
+@with_session()
+def kept(session: Session, who: SignedIn, draft_id: str) -> Response:
+    """What was typed before the proof, to be sent now: nothing of it was done."""
+    draft = read_draft(session, who, draft_id)
+    what = None if draft is None else what_of(draft)
+    if draft is None or what is None:
+        raise NotFound
+    return page(
+        "kept.html",
+        signed_in=who,
+        cookie=cookies.read(request, cookies.SESSION),
+        what=what,
+        action=FIRST.get(draft.action, draft.action),
+        fields=draft.fields,
+        typed=TYPED,
+        back=draft.return_path or return_path.HOME,
+    )
+
+
+def to_proof(asked: Request, draft_id: str | None = None) -> str:
+    """The page above, which leads back to the form that was kept, or to the page that was asked for."""
+    if draft_id is not None:
+        wanted = return_path.ours(f"{AGAIN}/kept/{draft_id}")
+    elif asked.method == "GET":
+        wanted = return_path.ours(asked.full_path.removesuffix("?"))
     else:
-        came_from = (asked.referrer or "").removeprefix(house().settings.public_url)
-    wanted = return_path.ours(came_from)
+        wanted = came_from(asked)
     return AGAIN if wanted is None else f"{AGAIN}?{return_path.FIELD}={quote(wanted, safe='/')}"
 
 
@@ -72,6 +97,7 @@ def _page(who: SignedIn, *, refused: Refused | None = None, status: int = 200) -
         cookie=cookies.read(request, cookies.SESSION),
         provider=entrance.name if through and entrance else None,
         wanted=_wanted(),
+        kept=_wanted().startswith(f"{AGAIN}/kept/"),
         refused=refused is not None,
     )
 

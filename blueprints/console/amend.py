@@ -10,6 +10,7 @@ from dataclasses import replace
 import orjson
 from flask import Blueprint, Response, request
 
+from blueprints.console.drafts import MOST_BYTES
 from blueprints.console.form_keys import made_before, new_form_key, once
 from blueprints.console.laid_out import laid_out
 from blueprints.console.pages import see
@@ -31,8 +32,6 @@ from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_amend", __name__)
-MOST_BYTES = 4 * 1024 * 1024
-"""Of the form: a payload of the greatest size, each byte of it written as three."""
 _SHOWN = 400
 
 

@@ -93,7 +93,7 @@ def _page_of(error: Exception) -> Response:
     if isinstance(error, ProofTooOld):
         if asks_by_itself():
             return as_it_is()
-        there = to_proof(request)
+        there = to_proof(request, error.members.get("draft"))
         return away_from_here(there) if "HX-Request" in request.headers else see(there)
     words = _words_of(error)
     if words is _FAILED:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.amend import MOST_BYTES, diff_of, wrong_with
+from blueprints.console.amend import diff_of, wrong_with
+from blueprints.console.drafts import FIELD, MOST_BYTES, keep_turned, typed_before
 from blueprints.console.form_keys import made_before, new_form_key, once
 from blueprints.console.laid_out import laid_out
 from blueprints.console.narrowing import Narrowing, narrowing
 from blueprints.console.pages import see
 from blueprints.console.sessions import refuse, with_session
 from blueprints.console.shell import administrator, shell
-from blueprints.console.triage import CHANGED, INBOXES, MOST_REASON, WAYS, named, number_in
+from blueprints.console.triage import (
+    CHANGED,
+    INBOXES,
+    MOST_REASON,
+    WAYS,
+    named,
+    number_in,
+    turn,
+)
 from extensions import house
 from restante.errors import NotFound, ValidationFailed
 from restante.identity.administrators import Administrator
@@ -40,18 +50,23 @@ _REDACTED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 @blueprint.get("/quarantine/amend")
 @with_session(Right.EVENTS_REDRIVE)
 def describe(session: Session, who: SignedIn) -> Response:
-    """Which events, and room for what changes in each."""
-    return _page(session, who)
+    """Which events, and room for what changes in each; once that was checked, what it would do."""
+    return _page(session, who, checked="checked" in typed_before(session, who))
 
 
 @blueprint.post("/quarantine/amend")
 @with_session(Right.EVENTS_REDRIVE, most_bytes=MOST_BYTES)
 def amend_many(session: Session, who: SignedIn) -> Response:
     """Checked, or done; `step` says which. Only the second changes anything but the audit."""
+    form = request.form
+    again = {"checked": "yes"} if "seen" in form and form.get("to") == "amend" else {}
+    if (turned := turn(session, who, **again)) is not None:
+        return turned
+    return _go(session, who) if form.get("step") == "go" else _check(session, who, _typed(form))
+
+
+def _go(session: Session, who: SignedIn) -> Response:
     form, admin = request.form, administrator(who)
-    if form.get("step") != "go":
-        return _page(session, who, checked=True)
-    text = _typed()
     if (job_id := made_before(session, who)) is not None:
         return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
     reason, way = form.get("why", "").strip(), form.get("way", "")
@@ -60,16 +75,16 @@ def amend_many(session: Session, who: SignedIn) -> Response:
         fault, field = f"Say why, in at most {MOST_REASON:,} characters. Nothing was done.", "why"
     elif way not in WAYS:
         fault, field = "Choose how they go. Nothing was done.", "way"
-    elif form.get("seen") != _mark():
+    elif form.get("seen") != _mark(form):
         fault = UNSEEN
-    if fault or _wrong(text) is not None:
+    if fault or _wrong(_typed(form)) is not None:
         return _page(session, who, checked=True, status=422, fault=fault, field=field)
     expected = number_in(form.get("total", ""))
     order = _order(
         narrowing(session, admin, form),
-        patch=text.encode(),
+        patch=_typed(form).encode(),
         reason=reason,
-        force=_force(),
+        force=_force(form),
         stagger_seconds=WAYS[way],
         canary=way == "first",
         expected=-1 if expected is None else expected,
@@ -85,6 +100,21 @@ def amend_many(session: Session, who: SignedIn) -> Response:
     return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
 
 
+def _check(session: Session, who: SignedIn, text: str) -> Response:
+    """On to what it would do, which one can come back to; or what is wrong with it."""
+    wrong = _wrong(text) is not None
+    if not wrong:
+        try:
+            check_may_write(session, administrator(who), text.encode())
+        except RightMissing:
+            wrong = True
+    if wrong:
+        return _page(session, who, checked=True)
+    chosen = narrowing(session, administrator(who), request.form)
+    draft = keep_turned(session, who, checked="yes")
+    return see(f"/quarantine/amend{chosen.query(**{FIELD: draft})}")
+
+
 def _page(
     session: Session,
     who: SignedIn,
@@ -94,7 +124,8 @@ def _page(
     fault: str | None = None,
     field: str | None = None,
 ) -> Response:
-    admin, text = administrator(who), _typed()
+    admin, before = administrator(who), typed_before(session, who)
+    text, force = _typed(before), _force(before)
     wrong = _wrong(text) if checked else None
     if checked and wrong is None:
         try:
@@ -105,16 +136,16 @@ def _page(
     patch = text.encode() if checked else None
     chosen, now = narrowing(session, admin, request.values), database_now(session)
     # whoever checks keeps what he has counted; a set that has changed is counted anew
-    if request.method == "GET" or status == 409:
+    if "until" not in chosen.fields or status == 409 or not (checked or request.form):
         chosen = chosen.until(now)
     try:
-        dry = jobs.count(session, admin, _order(chosen, patch=patch, force=_force()))
+        dry = jobs.count(session, admin, _order(chosen, patch=patch, force=force))
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
     if not dry.matched:
         status = 404 if status == 200 and "cause" in chosen.fields else status
         return shell("quarantine_gone.html", session, who, here="quarantine", status=status)
-    way = request.form.get("way", "first")
+    way = before.get("way", "first")
     return shell(
         "patch.html",
         session,
@@ -127,8 +158,8 @@ def _page(
         most_inboxes=INBOXES,
         counted_at=chosen.filter.until or now,
         typed=text or EMPTY,
-        seen=_mark(),
-        force=_force(),
+        seen=_mark(before),
+        force=force,
         goes=dry.total - len(dry.fit.left_out if dry.fit else ()),
         left=dry.matched - (dry.assigned or 0) - dry.total,
         checked=checked,
@@ -136,7 +167,7 @@ def _page(
         field="patch" if wrong else field,
         fit=dry.fit,
         **(_sample(session, admin, dry, patch) if patch is not None else {}),
-        reason=request.form.get("why", "")[:MOST_REASON],
+        reason=before.get("why", "")[:MOST_REASON],
         way=way if way in WAYS else "first",
         form_key=new_form_key(),
     )
@@ -167,18 +198,18 @@ def _order(chosen: Narrowing, *, patch: bytes | None, **more: Any) -> Order:
     )
 
 
-def _mark() -> str:
+def _mark(form: Mapping[str, str]) -> str:
     """Of what was checked, so that nothing goes that was changed since."""
-    said = f"{_typed()}{_force()}"
+    said = f"{_typed(form)}{_force(form)}"
     return sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _force() -> bool:
-    return request.form.get("force") == "yes"
+def _force(form: Mapping[str, str]) -> bool:
+    return form.get("force") == "yes"
 
 
-def _typed() -> str:
-    return request.form.get("patch", "").replace("\r\n", "\n")
+def _typed(form: Mapping[str, str]) -> str:
+    return form.get("patch", "").replace("\r\n", "\n")
 
 
 def _wrong(text: str) -> str | None:

@@ -13,6 +13,7 @@ from flask import Request, Response, request
 from blueprints.access import signed_in, states
 from blueprints.changed import changed_by
 from blueprints.console import cookies
+from blueprints.console.kept import to_be_proved
 from blueprints.console.pages import away_from_here, see
 from blueprints.console.return_path import SIGN_IN, to_sign_in
 from blueprints.request_ids import request_id
@@ -22,7 +23,7 @@ from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import NotFound, RestanteError
 from restante.identity.roles import RULES, Right, RightMissing, may, missing
-from restante.identity.sessions import SignedIn, refuse_request, require_recent, resume_session
+from restante.identity.sessions import SignedIn, refuse_request, resume_session
 from restante.storage.transaction import Session, after_commit
 
 View = Callable[..., Response | RestanteError]
@@ -76,8 +77,8 @@ def with_session(
                     return _nobody(refused)
                 why = refused or _missing(found, right)
                 if why is None:
-                    if takes_proof:
-                        require_recent(found)
+                    if takes_proof and not found.recent:
+                        return to_be_proved(session, found)
                     _tell_watchers(session, found)
                     return found if calls_out else view(session, found, **path)
                 return refuse(session, found, why)

@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from blueprints.console.drafts import FIELD, MOST_BYTES, TURNS, keep_turned, typed_before
 from blueprints.console.form_keys import new_form_key, once
 from blueprints.console.narrowing import Narrowing, narrowing
 from blueprints.console.pages import see
@@ -44,7 +45,7 @@ def count_redrive(session: Session, who: SignedIn) -> Response:
 
 
 @blueprint.post("/quarantine/redrive")
-@with_session(Right.EVENTS_REDRIVE)
+@with_session(Right.EVENTS_REDRIVE, most_bytes=MOST_BYTES)
 def redrive(session: Session, who: SignedIn) -> Response:
     """Put back those that were counted."""
     return _start(session, who, Action.REDRIVE)
@@ -58,7 +59,7 @@ def count_discard(session: Session, who: SignedIn) -> Response:
 
 
 @blueprint.post("/quarantine/discard")
-@with_session(Right.EVENTS_DISCARD)
+@with_session(Right.EVENTS_DISCARD, most_bytes=MOST_BYTES)
 def discard(session: Session, who: SignedIn) -> Response:
     """Give up those that were counted."""
     return _start(session, who, Action.DISCARD)
@@ -73,7 +74,7 @@ def _counted(
     fault: str | None = None,
     field: str | None = None,
 ) -> Response:
-    admin = administrator(who)
+    admin, typed = administrator(who), typed_before(session, who)
     chosen = narrowing(session, admin, request.values)
     now = database_now(session)
     if request.method == "GET" or field is None:  # whoever only slipped keeps what he has counted
@@ -99,10 +100,11 @@ def _counted(
         most_inboxes=INBOXES,
         counted_at=chosen.filter.until or now,
         spread=WAYS,
-        reason=request.form.get("why", "")[:MOST_REASON],
-        way=way if (way := request.form.get("way")) in WAYS else "first",
+        reason=typed.get("why", "")[:MOST_REASON],
+        way=way if (way := typed.get("way")) in WAYS else "first",
+        patch=typed.get("patch", ""),
         form_key=new_form_key(),
-        force="force" in request.form,
+        force="force" in typed,
         fault=fault,
         field=field,
         may_redrive=may(role, Right.EVENTS_REDRIVE),
@@ -123,10 +125,20 @@ def named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -
     return {"cause": causes[0] if causes else None, "first": first, "names": names}
 
 
+def turn(session: Session, who: SignedIn, **more: str) -> Response | None:
+    """On to what `to` says, counted anew, with all that was typed; None: the form is to be carried out."""
+    to = request.form.get("to")
+    if to not in TURNS:
+        return None
+    chosen = narrowing(session, administrator(who), request.form)
+    draft = keep_turned(session, who, **more)
+    return see(f"/quarantine/{to}{chosen.query(**{'until': '', FIELD: draft})}")
+
+
 def _start(session: Session, who: SignedIn, action: Action) -> Response:
     admin, form = administrator(who), request.form
-    if "again" in form:
-        return _counted(session, who, action)
+    if (turned := turn(session, who)) is not None:
+        return turned
     reason = form.get("why", "").strip()
     if not reason or len(reason) > MOST_REASON:
         said = "Say why" if not reason else f"At most {MOST_REASON:,} characters"

@@ -58,6 +58,11 @@ class Browser:
         """Fill in the form of the page that has this action, and send it."""
         return self.post(action, {**self.page.form(action, index), **typed})
 
+    def follow(self) -> TestResponse:
+        """Go on to where the answer leads, if it leads anywhere."""
+        there = self.answer.headers.get("Location")
+        return self.answer if there is None else self.get(there)
+
     def token(self) -> str:
         """What the forms of this browser carry."""
         return parse(self.get("/account").text).form("/sign-out")["csrf"]

@@ -29,6 +29,12 @@ ROWS: dict[str, dict[str, Any]] = {
     "revoked_token": {"principal_id": bytes(16), "token_id": "j"},
     "signature_nonce": {"key_id": bytes(16), "nonce_hash": bytes(32)},
     "sign_in_link": {"link_hash": bytes(32), "purpose": "invite", "operator_id": bytes(16)},
+    "form_draft": {
+        "draft_id": bytes(16),
+        "session_id": bytes(16),
+        "action": "/scopes/apply",
+        "fields": b"[]",
+    },
     "oidc_transaction": {
         "state_hash": bytes(32),
         "browser_hash": bytes(32),

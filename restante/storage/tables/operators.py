@@ -84,3 +84,18 @@ operator_session = Table(
     Index(None, "expires_at"),
     **TABLE_OPTIONS,
 )
+
+# What was typed into a form that is not carried out yet: of the session alone, and for half an hour.
+form_draft = Table(
+    "form_draft",
+    metadata,
+    Column("draft_id", Id, primary_key=True),
+    Column("session_id", Id, nullable=False),
+    Column("action", String(190), nullable=False),  # where the form goes
+    Column("return_path", String(190), nullable=True),  # the page that it was on
+    Column("fields", Blob, nullable=False),  # [[name, text], …] as JSON
+    Column("expires_at", Instant, nullable=False),
+    Index(None, "session_id"),
+    Index(None, "expires_at"),
+    **TABLE_OPTIONS,
+)
