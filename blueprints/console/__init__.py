@@ -44,6 +44,7 @@ from blueprints.console import (
     triage,
     which,
 )
+from blueprints.console.callback_words import in_words
 from blueprints.console.foreign_text import foreign, foreign_block, visible
 from blueprints.console.lengths import instant, length, milliseconds
 
@@ -96,6 +97,7 @@ for _blueprint in BLUEPRINTS:
 def install(app: Flask) -> None:
     """Give the application its console."""
     app.jinja_env.filters.update(
+        in_words=in_words,
         foreign=foreign,
         foreign_block=foreign_block,
         visible=visible,

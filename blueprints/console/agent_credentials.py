@@ -8,6 +8,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from blueprints.console.agent_shell import agent_page, line_of
+from blueprints.console.form_keys import TWICE, keep_made, made_before, new_form_key
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
@@ -45,10 +46,13 @@ def listed(session: Session, who: SignedIn, agent_id: str) -> Response:
 @with_session(Right.CREDENTIALS_WRITE)
 def make_secret(session: Session, who: SignedIn, agent_id: str) -> Response:
     """Another client secret, shown this once."""
+    if made_before(session, who) is not None:
+        return _page(session, who, agent_id, status=409, fault=TWICE)
     try:
         made = add_secret(session, administrator(who), AGENT, agent_id)
     except TooManyKeys as error:
         return _page(session, who, agent_id, status=409, fault=f"{error.detail} Nothing was made.")
+    keep_made(session, who, made.public_id.encode())
     return _page(session, who, agent_id, secret=made.secret, made=made.public_id)
 
 
@@ -121,6 +125,7 @@ def _page(
         most_secrets=MOST_SECRETS,
         may_make=may(who.operator.role, Right.CREDENTIALS_WRITE),
         fault=fault,
+        form_key=new_form_key(),
         secret=secret,
         made=made or request.args.get("made"),
     )

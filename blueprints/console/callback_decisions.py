@@ -12,6 +12,7 @@ from flask import Blueprint, Response, request
 from blueprints.console.callbacks import show
 from blueprints.console.challenge_words import REASONS
 from blueprints.console.faults import faults_of
+from blueprints.console.form_keys import keep_made, made_before
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator
@@ -33,6 +34,10 @@ from restante.webhooks.secret_rotation import rotate_secret
 from restante.webhooks.states import Step
 
 blueprint = Blueprint("console_callback_decisions", __name__)
+TWICE_ROTATED = (
+    "This form was sent a moment ago already, and the secret was shown there, once. "
+    "No other was made. Where it was not seen, make another one."
+)
 _MOST = 2_000
 """Characters of what was typed that are shown again."""
 
@@ -80,7 +85,10 @@ def suspend(session: Session, who: SignedIn, callback_id: str) -> Response:
 @with_session(Right.CALLBACKS_WRITE)
 def secret(session: Session, who: SignedIn, callback_id: str) -> Response:
     """Another secret, on the page that answers and nowhere else."""
+    if made_before(session, who) is not None:
+        return show(session, who, callback_id, status=409, fault=TWICE_ROTATED)
     told, _ = rotate_secret(session, administrator(who), callback_id, house().challenger.secrets)
+    keep_made(session, who, callback_id.encode())
     return show(session, who, callback_id, secret=told)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from blueprints.console.callback_words import in_words
 from blueprints.console.lengths import length
 from restante.webhooks.callbacks import Callback
 from restante.webhooks.judging import AGAIN_AFTER
@@ -75,12 +76,14 @@ def strip(found: Callback, now: datetime) -> list[Station]:
         notes[3] = Note("resuming it leads back to active")
     else:
         notes[3] = Note(again)
-    titles = ["registered", "challenge passed", "pending_approval", "active", "removed"]
-    exits = ["", "challenge_failed", "rejected", "suspended, and back", ""]
+    titles = ["registered", "challenge passed", "approval", "active", "removed"]
+    exits = ["", in_words(Status.CHALLENGE_FAILED), "rejected", "suspended, and back", ""]
     marks = [Mark.DONE] * here + [Mark.TO_COME] * (5 - here)
     marks[here] = Mark.WELL if found.status is Status.ACTIVE else Mark.NOW
+    if found.status is not Status.ACTIVE:
+        titles[here] = in_words(found.status)
     if found.status in _EXITS:
-        marks[here], titles[here], exits[here] = Mark.EXIT, found.status.value, ""
+        marks[here], exits[here] = Mark.EXIT, ""
     return [Station(*of) for of in zip(titles, marks, notes, exits, strict=True)]
 
 

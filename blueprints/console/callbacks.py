@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request
 from blueprints.console.callback_strip import strip
 from blueprints.console.challenge_words import REASONS, seen_lines
 from blueprints.console.faults import Unclear, sentence
+from blueprints.console.form_keys import new_form_key
 from blueprints.console.narrowing import NONE_LIKE_THAT
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
@@ -119,6 +120,7 @@ def show(
         pending=line.counts[EventStatus.PENDING],
         most=MOST,
         strip=strip(found, now),
+        form_key=new_form_key(),
         lines=seen_lines(found, now),
         deliver=found.mode is Mode.DELIVER,
         reached=[project.slug for project in reached],

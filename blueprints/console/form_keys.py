@@ -13,6 +13,10 @@ from restante.storage.transaction import Session
 
 FIELD = "form_key"
 _MOST = 64
+TWICE = (
+    "This form was sent a moment ago already, and what it made was shown there, once. "
+    "Nothing more was made. Where it was not seen, revoke it and make another."
+)
 
 
 def new_form_key() -> str:
@@ -28,9 +32,14 @@ def once(session: Session, who: SignedIn, create: Callable[[], bytes]) -> bytes:
     made = made_before(session, who)
     if made is None:
         made = create()
-        if key := _key():
-            keep(session, who.operator, key, made.hex())
+        keep_made(session, who, made)
     return made
+
+
+def keep_made(session: Session, who: SignedIn, made: bytes) -> None:
+    """That this form made that, for `made_before`."""
+    if key := _key():
+        keep(session, who.operator, key, made.hex())
 
 
 def made_before(session: Session, who: SignedIn) -> bytes | None:

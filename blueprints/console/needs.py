@@ -1,4 +1,4 @@
-"""What needs somebody, worst first, as the overview lists it: at most seven, each with its next step."""
+"""What needs somebody, worst first, as the overview lists it: each with its next step."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def needs(
     unroutable: int,
     suspended: int,
     to_approve: int,
+    most: int | None = MOST_NEEDS,
 ) -> tuple[list[Need], int]:
-    """The lines, and how many more there would be."""
+    """The lines, at most so many, and how many more there would be."""
     risen = [line for line in found.inboxes if line.agent.public_id in growing]
     risen.sort(key=lambda line: -growing[line.agent.public_id])
     lines = [Need("cause", cause) for cause in found.causes]
@@ -43,4 +44,5 @@ def needs(
         "disabled": found.disabled,
     }
     lines += [Need(kind, what) for kind, what in others.items() if what]
-    return lines[:MOST_NEEDS], max(0, len(lines) - MOST_NEEDS)
+    shown = lines[:most]
+    return shown, len(lines) - len(shown)

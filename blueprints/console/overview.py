@@ -7,17 +7,15 @@ from datetime import timedelta
 from flask import Blueprint, Response, request
 
 from blueprints.console.history import grouped, rate, seconds, short, shown
-from blueprints.console.needs import needs
+from blueprints.console.needs import MOST_NEEDS, needs
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
-from blueprints.console.shell import administrator, shell
+from blueprints.console.shell import administrator, shell, to_act_on
 from restante.coordination.assignment_list import COUNTED as UNROUTABLE
-from restante.coordination.assignment_list import count_unroutable
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.attention import INBOXES, attention
 from restante.inbox.filling import COUNTED as FILLING
-from restante.inbox.fire import fire
 from restante.inbox.growth import growing
 from restante.inbox.inbox_list import MOST
 from restante.inbox.lifecycle import Status
@@ -46,14 +44,17 @@ def overview(session: Session, who: SignedIn) -> Response:
     chosen = request.args.get("range", "")
     chosen = chosen if chosen in RANGES else USUAL
     risen = growing(session, found.inboxes)
+    acting, every = to_act_on(session, who, COUNTED), request.args.get("needs") == "all"
+    numbers = {name: one.count for name, one in acting["numbers"].items()}
     lines, left_out = needs(
         found,
         growing=risen,
-        unroutable=count_unroutable(session, admin),
+        unroutable=numbers["assignments"],
         suspended=count_callbacks(session, admin, CallbackStatus.SUSPENDED),
-        to_approve=count_callbacks(session, admin),
+        to_approve=numbers["callbacks"],
+        most=None if every else MOST_NEEDS,
     )
-    burning = fire(session, admin)
+    burning = acting["fire"]
     points = series(session, admin, RANGES[chosen])
     hour = last_hour(session, admin)
     shares = [percentile_ms(hour.delivered, share) for share in (0.5, 0.95)]
@@ -62,6 +63,8 @@ def overview(session: Session, who: SignedIn) -> Response:
         session,
         who,
         here="overview",
+        acting=acting,
+        every=every,
         attention=found,
         needs=lines,
         left_out=left_out,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from blueprints.console.faults import faults_of
+from blueprints.console.form_keys import TWICE, keep_made, made_before, new_form_key
 from blueprints.console.pages import see
 from blueprints.console.service_scopes import WORDS, meaning_of, scopes_in
 from blueprints.console.sessions import with_session
@@ -92,10 +93,13 @@ def service(session: Session, who: SignedIn, service_id: str) -> Response:
 @with_session(Right.CREDENTIALS_WRITE)
 def make_secret(session: Session, who: SignedIn, service_id: str) -> Response:
     """Another secret, this once; the one before it stays good until it is revoked."""
+    if made_before(session, who) is not None:
+        return _one(session, who, service_id, status=409, fault=TWICE)
     try:
         made = add_secret(session, administrator(who), SERVICE, service_id)
     except TooManyKeys as error:
         return _one(session, who, service_id, status=409, fault=error.detail)
+    keep_made(session, who, made.public_id.encode())
     return _secret(session, who, service_id, made.secret or "", new=False)
 
 
@@ -175,6 +179,7 @@ def _one(
         ],
         credentials=held.credentials,
         fault=fault,
+        form_key=new_form_key(),
         room=len(secrets) < MOST_SECRETS,
         may_change=may(role, Right.AGENTS_WRITE),
         may_credentials=may(role, Right.CREDENTIALS_WRITE),

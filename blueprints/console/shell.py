@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from restante.identity.administrators import Administrator
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.fire import fire
-from restante.inbox.triage.listing import COUNTED, count_quarantined
+from restante.inbox.triage.listing import count_quarantined
 from restante.storage.clock import database_now
 from restante.storage.transaction import Session
 from restante.webhooks.reviewing import COUNTED as TO_APPROVE
@@ -76,9 +77,13 @@ def shell(
     *,
     here: str,
     status: int = 200,
+    acting: Mapping[str, Any] | None = None,
     **shown: Any,
 ) -> Response:
-    """The answer with a page in its shell; `here`: which entry of the rail it belongs to."""
+    """The answer with a page in its shell; `here`: which entry of the rail it belongs to.
+
+    `acting`: what `to_act_on` has told a page that wanted to know it itself.
+    """
     return page(
         template,
         status,
@@ -86,7 +91,7 @@ def shell(
         cookie=cookies.read(request, cookies.SESSION),
         here=here,
         places=[place for place in PLACES if may(who.operator.role, place.right)],
-        **_to_act_on(session, who, COUNTED if here == "overview" else RAIL),
+        **(to_act_on(session, who, RAIL) if acting is None else acting),
         asked_anew=request.method == "GET",
         now=database_now(session),
         address=request.full_path.removesuffix("?") if request.method == "GET" else request.path,
@@ -94,8 +99,8 @@ def shell(
     )
 
 
-def _to_act_on(session: Session, who: SignedIn, most: int) -> dict[str, Any]:
-    """What somebody of the tenant should see to; who is the platform's sees to nothing in it."""
+def to_act_on(session: Session, who: SignedIn, most: int) -> dict[str, Any]:
+    """What somebody of the tenant should see to, counted to `most`; who is the platform's sees to nothing."""
     if not may(who.operator.role, Right.EVENTS_READ):
         return {
             "numbers": {},

@@ -69,7 +69,7 @@ def upkeep(session: Session, operator: Operator) -> Upkeep:
         ],
         [
             ("Leases, delays, expiries and scheduled events", oldest_due(session)),
-            ("Redrives and discards", _oldest(session, triage_job, now)),
+            ("Redrives, amendments and discards", _oldest(session, triage_job, now)),
             ("Assignments that nobody reads", _oldest(session, assignment, now)),
             ("Webhooks", _oldest(session, callback, now)),
         ],

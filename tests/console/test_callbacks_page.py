@@ -65,7 +65,7 @@ def test_its_page_tells_what_the_challenge_saw_and_what_approving_does(hooked: H
     assert stations(hooked.admin) == [
         ("registered", "done"),
         ("challenge passed", "done"),
-        ("pending_approval", "now"),
+        ("waits for approval", "now"),
         ("active", "later"),
         ("removed", "later"),
     ]
@@ -158,7 +158,7 @@ def test_a_challenge_is_sent_again_and_no_transaction_is_open_while_it_is(hooked
     one = refused.json["callback_id"]
     text = hooked.page(one)
     assert "unreachable: no connection" in text
-    assert stations(hooked.admin)[1] == ("challenge_failed", "exit")
+    assert stations(hooked.admin)[1] == ("challenge failed", "exit")
     assert hooked.does(one, "challenge").status_code == 409
     assert "It did not pass" in hooked.admin.page.text
     hooked.outside.receiver.failing = None
@@ -189,6 +189,24 @@ def test_challenges_beyond_the_hosts_budget_wait(hooked: Hooked) -> None:
     answers = [hooked.does(one, "challenge").status_code for _ in range(10)]
     assert answers == [303] * 9 + [409]
     assert "Nothing was sent." in hooked.admin.page.text
+
+
+def test_a_rotation_that_is_sent_twice_makes_one_secret(hooked: Hooked) -> None:
+    one = registered(hooked.agent)
+    hooked.page(one)
+    path = f"/callbacks/{one}/secret"
+    form = hooked.admin.page.form(path)
+    assert hooked.admin.post(path, form).status_code == 200
+    assert hooked.admin.post(path, form).status_code == 409
+    assert "moment ago" in hooked.admin.page.text
+    assert actions(hooked.world).count(("callback.secret", "done")) == 1
+
+
+def test_states_are_said_in_words(hooked: Hooked) -> None:
+    one = registered(hooked.agent)
+    for path in ("/callbacks", "/callbacks?state=challenge_failed", f"/callbacks/{one}"):
+        hooked.admin.get(path)
+        assert not re.search("pending_approval|challenge_failed", hooked.admin.page.text), path
 
 
 def test_a_new_secret_is_shown_once_and_both_sign(hooked: Hooked) -> None:

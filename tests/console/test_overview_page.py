@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from sqlalchemy import update
 
@@ -208,3 +211,38 @@ def test_history_is_shown_as_charts_and_as_tables(
     for table in browser.page.all("table"):
         assert 0 < len(table.one("tbody").all("tr")) <= ROWS
         assert len(table.all("caption")) == 1
+
+
+def test_all_that_needs_somebody_is_one_press_away_from_the_worst(
+    world: World, alice: Caller, bob: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blueprints.console.overview.MOST_NEEDS", 2)
+    poison(alice, bob, "x", "y")
+    bob.publish(alice)
+    browser = signed_in(world)
+    browser.get("/overview?range=6h")
+    worst = needs(browser)
+    assert len(worst) == 2
+    (more,) = [one for one in browser.page.all("a") if "needs=all" in one.attributes["href"]]
+    assert (more.text, "range=6h" in more.attributes["href"]) == ("all 3", True)
+    browser.get(more.attributes["href"])
+    assert needs(browser) == [*worst, "alice is away with mail waiting"]
+    (back,) = [one for one in browser.page.all("a") if one.text == "the worst alone"]
+    assert back.attributes["href"] == "/overview?range=6h"
+
+
+def test_the_overview_counts_nothing_twice(
+    world: World, alice: Caller, bob: Caller, counted: Callable[[], Any]
+) -> None:
+    poison(alice, bob, "x")
+    browser = signed_in(world)
+    with counted() as statements:
+        browser.get("/overview")
+    counts = [one for one in statements if "count(" in one]
+    told = {
+        table: sum(f"FROM {table} " in one for one in counts)
+        for table in ("assignment", "callback")
+    }
+    assert told == {"assignment": 1, "callback": 2}, "those to approve, and those suspended"
+    failures = [one for one in statements if "FROM event_failure" in one]
+    assert 0 < len(failures) == len(set(failures))

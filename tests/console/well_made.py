@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.console.html import Element
 
 STATIC = Path(__file__).parents[2] / "static"
-MOST_STYLE = 20 * 1024
+MOST_STYLE = 20 * 1024 - 400
+"""Room is left, so that a rule more on one page is no reason to take one from all."""
 
 
 def check_made(page: Element) -> None:
@@ -35,7 +36,7 @@ def check_made(page: Element) -> None:
 
 
 def check_light(page: Element) -> None:
-    """Its styles are at most 20 KiB raw."""
+    """Its styles are at most 20 KiB raw, with room to spare."""
     sheets = [one.attributes["href"] for one in page.all("link", rel="stylesheet")]
     sizes = [len((STATIC / href.removeprefix("/static/")).read_bytes()) for href in sheets]
     assert 0 < sum(sizes) <= MOST_STYLE, dict(zip(sheets, sizes, strict=True))
