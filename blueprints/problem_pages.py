@@ -16,7 +16,7 @@ from restante.errors import NotFound
 blueprint = Blueprint("problems", __name__)
 
 _GUARDS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'none'; "
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "same-origin",

@@ -26,7 +26,7 @@ here = Path(sys.prefix)
 for module in (app, restante, restante_agent):
     assert here in Path(module.__file__).parents, module.__file__
 client = app.create_app().test_client()
-for path in ("/", "/api/docs", "/problems", "/api/v1/openapi.json", "/static/page.css", "/docs/agents"):
+for path in ("/", "/api/docs", "/problems", "/api/v1/openapi.json", "/static/manual.css", "/docs/agents"):
     assert client.get(path).status_code == 200, path
 """
 

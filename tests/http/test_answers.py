@@ -93,7 +93,7 @@ def test_an_address_has_one_spelling(world: World, path: str) -> None:
         ("OPTIONS", "events", "GET, HEAD, POST"),
         ("TRACE", "/health/live", "GET, HEAD"),
         ("POST", "/problems", "GET, HEAD"),
-        ("PUT", "/static/page.css", "GET, HEAD"),
+        ("PUT", "/static/manual.css", "GET, HEAD"),
     ],
 )
 def test_other_methods_are_405_and_name_those_allowed(
