@@ -18,13 +18,17 @@ MEMBERS = "performance_schema.replication_group_members"
 
 @dataclass
 class Cellar:
-    """`shown`: the URL that everything tested has, over the wires; `url` leads past them."""
+    """`shown`: the URL that everything tested has, over the wires; `url` leads past them.
+
+    `between`: of a group, for each member the wire over which the others reach it.
+    """
 
     database: str
     shown: str
     wires: list[Proxy] = field(default_factory=list)
     server: Server | None = None
     group: Group | None = None
+    between: list[Proxy] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -61,8 +65,15 @@ def cellar(
             yield Cellar(database, f"sqlite:///{folder / 'restante.db'}")
             return
         group, is_there = None, False
+        between: list[Proxy] = []
+
+        def door(port: int) -> int:
+            between.append(Proxy(port))
+            stack.callback(between[-1].close)
+            return between[-1].port
+
         if backend == "cluster":
-            group = start_group(folder / backend, options=options)
+            group = start_group(folder / backend, options=options, between=door)
             stack.callback(group.kill)
         elif server is None:
             server = start(backend, folder / backend, options=options)
@@ -79,7 +90,7 @@ def cellar(
             stack.callback(wire.close)
         hosts = ",".join(f"127.0.0.1:{wire.port}" for wire in wires)
         shown = f"mysql+pymysql://{USER}@{hosts}/{database}"
-        yield Cellar(database, shown, wires, server, group)
+        yield Cellar(database, shown, wires, server, group, between)
 
 
 def _let_in(server: Server, database: str, *, is_group: bool) -> None:

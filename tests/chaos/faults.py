@@ -233,6 +233,8 @@ def _below(house: House, _draw: random.Random) -> list[Proxy]:
     return house.cellar.wires
 
 
+OF_WIRES = [trouble for trouble in Trouble if trouble is not Trouble.APART]
+"""Apart are two members of a group."""
 ANYWHERE: dict[str, Fault] = {
     "web worker killed": web_worker_killed,
     "web worker stopped": web_worker_stopped,
@@ -244,13 +246,13 @@ ANYWHERE: dict[str, Fault] = {
     "locks held": locks_held,
     "snapshot held": snapshot_held,
     "clients cut off": _cut(_street),
-    **{f"clients {trouble}": _wire(_street, trouble) for trouble in Trouble},
+    **{f"clients {trouble}": _wire(_street, trouble) for trouble in OF_WIRES},
 }
 BELOW: dict[str, Fault] = {
     "maintainer killed": maintainer_killed,
     "maintainer stopped": maintainer_stopped,
     "database cut off": _cut(_below),
-    **{f"database {trouble}": _wire(_below, trouble) for trouble in Trouble},
+    **{f"database {trouble}": _wire(_below, trouble) for trouble in OF_WIRES},
 }
 ON_SERVERS: dict[str, Fault] = {
     "database killed": database_killed,

@@ -11,7 +11,7 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ class Trouble(StrEnum):
     `HALF_OPEN`: the server's end is closed, the client's stays open and silent until it is healed.
     `SLOW`: everything takes SLOW_SECONDS longer, each way.
     `DEAF`: requests arrive, their answers are lost; healing cuts what has lost any.
+    `APART`: bytes wait both ways, as where a network is cut in two; they go on once it is healed.
     """
 
     STALL_UP = "stall_up"
@@ -35,6 +36,7 @@ class Trouble(StrEnum):
     HALF_OPEN = "half_open"
     SLOW = "slow"
     DEAF = "deaf"
+    APART = "apart"
 
 
 def _reset(end: asyncio.StreamWriter) -> None:
@@ -44,11 +46,25 @@ def _reset(end: asyncio.StreamWriter) -> None:
         end.transport.abort()
 
 
+def _everyone(_source: int) -> bool:
+    return True
+
+
 @dataclass(eq=False)
 class _Wire:
     up: asyncio.StreamWriter
     down: asyncio.StreamWriter
+    trouble: Trouble | None = None
     is_broken: bool = False
+
+    @property
+    def source(self) -> int:
+        """The port that whoever opened it has at its end."""
+        return int(self.down.get_extra_info("peername")[1])
+
+    def holds(self, stall: Trouble) -> bool:
+        """Tell whether bytes wait in the direction that `stall` stalls."""
+        return self.trouble in (stall, Trouble.HALF_OPEN, Trouble.APART)
 
     def cut(self) -> None:
         """Reset both ends: a close without lingering sends RST and not FIN."""
@@ -64,6 +80,7 @@ class Proxy:
     port: int = field(init=False)
     cuts: int = 0
     _trouble: Trouble | None = None
+    _strikes: Callable[[int], bool] = _everyone
     _wires: set[_Wire] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -78,8 +95,12 @@ class Proxy:
         """Reset every open connection, both ends → how many there were."""
         return self._run(self._cut())
 
-    def trouble(self, trouble: Trouble) -> int:
-        """Have it from now on → how many connections are open."""
+    def trouble(self, trouble: Trouble, strikes: Callable[[int], bool] = _everyone) -> int:
+        """Have it from now on → how many connections are open.
+
+        `strikes` tells by the port at its other end whether a connection has it.
+        """
+        self._strikes = strikes
         return self._run(self._set(trouble))
 
     def heal(self) -> None:
@@ -109,7 +130,8 @@ class Proxy:
     async def _set(self, trouble: Trouble | None) -> int:
         self._trouble = trouble
         for wire in self._wires:
-            if trouble is Trouble.HALF_OPEN:
+            wire.trouble = self._of(wire)
+            if wire.trouble is Trouble.HALF_OPEN:
                 wire.is_broken = True
                 _reset(wire.up)
             elif trouble is None and wire.is_broken:
@@ -117,6 +139,9 @@ class Proxy:
         self._changed.set()
         self._changed = asyncio.Event()
         return len(self._wires)
+
+    def _of(self, wire: _Wire) -> Trouble | None:
+        return self._trouble if self._trouble and self._strikes(wire.source) else None
 
     async def _close(self) -> None:
         self._server.close()
@@ -132,6 +157,7 @@ class Proxy:
         for end in (writer, there[1]):
             end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         wire = _Wire(up=there[1], down=writer)
+        wire.trouble = self._of(wire)
         self._wires.add(wire)
         try:
             await asyncio.gather(
@@ -148,17 +174,17 @@ class Proxy:
         """Pass bytes on until one end is closed; then close the other, or keep it half open."""
         with contextlib.suppress(OSError):
             while data := await source.read(CHUNK):
-                while self._trouble in (stall, Trouble.HALF_OPEN):
-                    wire.is_broken |= self._trouble is Trouble.HALF_OPEN
+                while wire.holds(stall):
+                    wire.is_broken |= wire.trouble is Trouble.HALF_OPEN
                     await self._changed.wait()
-                if self._trouble is Trouble.SLOW:
+                if wire.trouble is Trouble.SLOW:
                     await asyncio.sleep(SLOW_SECONDS)
-                if self._trouble is Trouble.DEAF and stall is Trouble.STALL_DOWN:
+                if wire.trouble is Trouble.DEAF and stall is Trouble.STALL_DOWN:
                     wire.is_broken = True
                     continue
                 sink.write(data)
                 await sink.drain()
-        while wire.is_broken and self._trouble is not None:
+        while wire.is_broken and wire.trouble is not None:
             await self._changed.wait()
         if sink.can_write_eof() and not sink.transport.is_closing():
             with contextlib.suppress(OSError):

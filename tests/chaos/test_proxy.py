@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
+from tests.chaos.owner import opened_by
 from tests.chaos.proxy import SLOW_SECONDS, Proxy, Trouble
 from tests.support.waiting import wait_until
 
@@ -134,3 +138,50 @@ def test_half_open_the_server_is_rid_of_it_and_the_client_does_not_know(
         with pytest.raises(ConnectionResetError):
             wire.recv(10)
     assert b"1\n" not in echo.heard
+
+
+def test_apart_nothing_passes_either_way_until_it_is_healed(proxy: Proxy, echo: Echo) -> None:
+    with dial(proxy) as wire:
+        proxy.trouble(Trouble.APART)
+        wire.sendall(b"1\n")
+        assert is_silent(wire)
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=0.1) as later:
+            later.sendall(b"2\n")
+            assert is_silent(later)
+            assert echo.heard == [b"0\n"]
+            proxy.heal()
+            assert (wire.recv(10), later.recv(10)) == (b"1\n", b"2\n")
+
+
+def test_only_those_that_a_process_opened_may_be_apart(proxy: Proxy) -> None:
+    code = (
+        "import socket, sys\n"
+        f"wire = socket.create_connection(('127.0.0.1', {proxy.port}))\n"
+        "for line in sys.stdin.buffer:\n"
+        "    wire.sendall(line)\n"
+        "    print(wire.recv(10), flush=True)\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    )
+    with other, dial(proxy) as mine:
+        assert other.stdin
+        assert other.stdout
+        other.stdin.write(b"1\n")
+        assert other.stdout.readline() == b"b'1\\n'\n"
+        proxy.trouble(Trouble.APART, opened_by(os.getpid()))
+        other.stdin.write(b"2\n")
+        assert other.stdout.readline() == b"b'2\\n'\n"
+        mine.sendall(b"3\n")
+        assert is_silent(mine)
+        proxy.trouble(Trouble.APART, opened_by(other.pid))
+        assert mine.recv(10) == b"3\n"
+        other.stdin.close()
+
+
+def test_who_has_ended_has_opened_nothing(proxy: Proxy) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with dial(proxy) as wire:
+        assert not opened_by(ended.pid)(wire.getsockname()[1])
+        assert opened_by(os.getpid())(wire.getsockname()[1])

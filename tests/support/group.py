@@ -7,7 +7,7 @@ Needs 650 MB of memory and 300 MB of disk a member.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,13 +19,15 @@ from restante.storage.members import what_it_lacks
 from tests.support import mysql
 from tests.support.ports import free_port
 from tests.support.servers import START_SECONDS, Server, start
-from tests.support.waiting import wait_until
+from tests.support.waiting import NeverCame, wait_until
 
 SIZE = 3
 STATE = (
     "SELECT MEMBER_STATE FROM performance_schema.replication_group_members"
     " WHERE MEMBER_ID = @@server_uuid"
 )
+ONLINE = "SELECT 1 FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'"
+REJOINING_SECONDS = 60.0
 # each member has it before it joins, as members log in to each other with it; not in the binary
 # log, which would make this member's history another than the group's
 RECOVERY = (
@@ -69,6 +71,10 @@ class Group:
         found = self.found_primary()
         return found if found is not None else self.primary()
 
+    def has_primary_besides(self, member: Server) -> bool:
+        """Tell whether another member takes writes."""
+        return any(_leads(other) for other in self.members if other is not member)
+
     def secondary(self) -> Server:
         """A member that follows."""
         return next(m for m in self.members if m.process.is_running() and m is not self.primary())
@@ -83,6 +89,23 @@ class Group:
             f"port {member.port} is online",
             timeout_seconds=300,
         )
+
+    def wait_until_whole(self, *, mending: Server) -> None:
+        """Return once the primary counts everybody. Who was left out comes back by itself, or is told to."""
+        try:
+            wait_until(self._is_whole, "the group is whole", timeout_seconds=REJOINING_SECONDS)
+        except NeverCame:
+            with suppress(pymysql.MySQLError):
+                mending.execute("STOP GROUP_REPLICATION")
+            self.bring_back(mending)
+            wait_until(self._is_whole, "the group is whole", timeout_seconds=REJOINING_SECONDS)
+
+    def _is_whole(self) -> bool:
+        primary = self.found_primary()
+        try:
+            return primary is not None and len(primary.execute(ONLINE)) == len(self.members)
+        except pymysql.MySQLError:
+            return False
 
     def wait_until_alike(self, seconds: float) -> None:
         """Return once every member has every transaction that any of them has."""
@@ -99,15 +122,25 @@ class Group:
         self._threads.shutdown()
 
 
-def start_group(folder: Path, *, options: Sequence[str] = (), durable: bool = True) -> Group:
-    """Start a group on empty folders. Raises Unavailable where MySQL cannot be had."""
+def start_group(
+    folder: Path,
+    *,
+    options: Sequence[str] = (),
+    durable: bool = True,
+    between: Callable[[int], int] = int,
+) -> Group:
+    """Start a group on empty folders. Raises Unavailable where MySQL cannot be had.
+
+    `between` makes of a member's port the one at which the others reach it.
+    """
     mysql.ensure()
     ports = [free_port() for _ in range(SIZE)]
+    reached = [between(port) for port in ports]
     name = str(uuid.uuid4())
     group = Group([])
     # one after the other: the first to start makes what all are copied from
     for number, port in enumerate(ports, start=1):
-        given = [*member_options(number, ports, name), *options]
+        given = [*member_options(number, reached, name), *options]
         member = group._threads.submit(
             start, "mysql", folder / f"m{number}", durable=durable, port=port, options=given
         ).result()
