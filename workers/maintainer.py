@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from workers.history import History
 from workers.maintenance import maintenance_services
 from workers.metrics import Metrics
 from workers.service import Services
+from workers.spans import make_spans, send_the_last
 from workers.webhooks import make_relay
 
 log = logging.getLogger("restante.workers")
@@ -51,7 +53,8 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
             ON_OBSERVED: both(metrics.observe, tally.observe),
         },
     )
-    relay = make_relay(database, settings, make_egress(settings))
+    spans = make_spans(os.environ)
+    relay = make_relay(database, settings, make_egress(settings), spans)
     services = [*maintenance_services(database, relay), History(database, tally)]
     neighbours.start()
     try:
@@ -61,6 +64,8 @@ def maintain(settings: Settings, folder: Path, *, once: bool) -> Mapping[str, Ma
         return {}
     finally:
         neighbours.stop()
+        if spans is not None:
+            send_the_last(spans)
         database.engine.dispose()
 
 

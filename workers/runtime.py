@@ -72,7 +72,7 @@ class Runtime:
         )
         self.maintenance: Maintenance | None = None
         if house.settings.maintenance == "on":
-            relay = make_relay(self.database, house.settings, house.challenger.egress)
+            relay = make_relay(self.database, house.settings, house.challenger.egress, house.spans)
             self.maintenance = Maintenance(self.database, folder, relay)
 
     def start(self) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from config import Settings
 from restante.egress.client import Egress
@@ -20,18 +21,31 @@ from restante.webhooks.relay import Done, Relay
 from restante.webhooks.room import PLACES, Room
 from restante.webhooks.sealed import Secrets
 from restante.webhooks.turns import Turn
+from workers.delivery_spans import delivery_spans
 from workers.service import EXPECTED, Service
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 log = logging.getLogger("restante.workers")
 
 CHALLENGES = 5
 
 
-def make_relay(database: Database, settings: Settings, egress: Egress) -> Relay:
-    """The relay of a process."""
+def make_relay(
+    database: Database, settings: Settings, egress: Egress, spans: TracerProvider | None = None
+) -> Relay:
+    """The relay of a process. `spans`: where those of its deliveries go."""
     keys = ServerKeys(settings.secret_keys, Purpose.WEBHOOK)
     secrets = Secrets(settings.secret_keys)
-    return Relay(database, egress, secrets, keys, side_by_side=side_by_side)
+    return Relay(
+        database,
+        egress,
+        secrets,
+        keys,
+        side_by_side=side_by_side,
+        tracing=delivery_spans(spans),
+    )
 
 
 def side_by_side(work: Callable[[Parcel], Done], parcels: Sequence[Parcel]) -> list[Done]:

@@ -39,6 +39,7 @@ from restante.webhooks.room import Room
 from restante.webhooks.sealed import Secrets
 from restante.webhooks.settling import end_turn, give_back, settle
 from restante.webhooks.signing import signed_fields
+from restante.webhooks.tracing import Tracing, untraced
 from restante.webhooks.turns import Taken, Turn, is_current, take_turns
 
 log = logging.getLogger("restante.webhooks")
@@ -77,6 +78,7 @@ class Relay:
         keys: ServerKeys,
         *,
         side_by_side: SideBySide = map,
+        tracing: Tracing = untraced,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -85,6 +87,7 @@ class Relay:
         self._secrets = secrets
         self._keys = keys
         self._side_by_side = side_by_side
+        self._tracing = tracing
         self._units = threading.BoundedSemaphore(UNITS)
         self._clock = clock
         self._sleep = sleep
@@ -128,6 +131,12 @@ class Relay:
 
     def post(self, turn: Turn, parcel: Parcel) -> Result:
         """Send it. The URL is judged by the egress, now as ever. Raises TurnOver."""
+        with self._tracing(turn, parcel) as attempt:
+            result = self._send(turn, parcel, attempt.traceparent)
+            attempt.ended(result)
+        return result
+
+    def _send(self, turn: Turn, parcel: Parcel, traceparent: str | None) -> Result:
         began = self._clock()
         try:
             fields = signed_fields(
@@ -137,8 +146,8 @@ class Relay:
                 signer=parcel.signer,
                 now=parcel.now,
             )
-            if parcel.traceparent is not None:
-                fields["traceparent"] = parcel.traceparent
+            if traceparent is not None:
+                fields["traceparent"] = traceparent
             answer = self._egress.send(
                 "POST",
                 turn.callback.url,
