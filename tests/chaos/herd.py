@@ -36,7 +36,7 @@ from restante.storage.tables.inboxes import inbox
 from restante.storage.transaction import Database, Session
 from tests.acceptance.seeds import new_seed, say
 from tests.support.servers import start
-from tests.support.serving import SECRET_KEY, RestanteCommand, Served
+from tests.support.serving import SECRET_KEY, Alone, RestanteCommand, Served
 from tests.support.unavailable import Unavailable
 
 HOST = "127.0.0.1"
@@ -225,7 +225,7 @@ def main() -> None:
             stack.callback(server.kill)
             url = server.create_database("restante")
             RestanteCommand(url).upgrade()
-            served = Served(url, log=Path(folder) / "serve.log", workers=2)
+            served = Alone(url, log=Path(folder) / "serve.log", workers=2)
             stack.callback(served.kill)
             served.wait_until_ready()
             engine = make_engine(url)

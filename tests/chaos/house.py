@@ -30,7 +30,15 @@ from tests.chaos.proxy import Proxy
 from tests.support.ports import free_port
 from tests.support.processes import Process
 from tests.support.servers import Server
-from tests.support.serving import RESTANTE, ROOT, RestanteCommand, Served, environment, scratch
+from tests.support.serving import (
+    RESTANTE,
+    ROOT,
+    Alone,
+    RestanteCommand,
+    Served,
+    environment,
+    scratch,
+)
 
 DATABASE = "restante"
 RETENTION_SECONDS = 5
@@ -194,7 +202,7 @@ def house(
         ports = [free_port() for _ in range(2 if backend == "cluster" else 1)]
         settings["RESTANTE_PUBLIC_URL"] = f"http://127.0.0.1:{ports[0]}"
         for number, port in enumerate(ports):
-            node = Served(
+            node = Alone(
                 below.shown,
                 log=folder / f"serve-{number}.log",
                 workers=1 if backend == "sqlite" or len(ports) > 1 else 2,

@@ -24,7 +24,7 @@ from tests.fuzz.guns import OverHttp
 from tests.http.world import open_world
 from tests.support.ports import free_port
 from tests.support.servers import start
-from tests.support.serving import RestanteCommand, Served
+from tests.support.serving import Alone, RestanteCommand, Served
 from tests.support.unavailable import Unavailable
 
 MOST_GROWTH_KIB = 96 * 1024
@@ -107,9 +107,7 @@ def installation(backend: str, folder: Path, seed: int) -> Iterator[Fuzz]:
         RestanteCommand(url, settings=settings).upgrade()
         port = free_port()
         workers = 1 if backend == "sqlite" else 2
-        served = Served(
-            url, log=folder / "serve.log", workers=workers, port=port, settings=settings
-        )
+        served = Alone(url, log=folder / "serve.log", workers=workers, port=port, settings=settings)
         stack.callback(served.kill)
         served.wait_until_ready()
         # households are made beside it, on its database and with its name

@@ -183,3 +183,13 @@ class Served:
         self.kill()
         self.process = self._start()
         self.wait_until_ready()
+
+
+class Alone(Served):
+    """The same in an interpreter of its own, as its users start it: its environment says what is loaded."""
+
+    def _start(self) -> Process:
+        words = ["serve", "--host", "127.0.0.1", "--port", self.port, "--workers", self.workers]
+        argv = [RESTANTE, *map(str, words)]
+        env = environment(self.database_url, self.settings)
+        return Process(argv, log=self.log, env=env, cwd=ROOT)
