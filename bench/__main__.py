@@ -19,11 +19,16 @@ from typing import Any
 
 from bench import console, doorbell, fanout, growth, report, throughput, webhooks
 from bench.load import wait_for_quiet
+from bench.peers import measure as side_by_side
+from bench.peers import table
+from bench.peers.opened import OTHERS, open_all
+from bench.peers.own import settings
 from bench.report import Promise
 from tests.architecture.large_inbox import Amounts
 from tests.support import servers
 from tests.support.servers import Server
 
+# besides these there is peers, whose servers and libraries the project itself does not need
 SCENARIOS = ("throughput", "growth", "fanout", "doorbell", "webhooks", "console")
 RESULTS = Path(__file__).with_name("results")
 
@@ -37,7 +42,7 @@ def main() -> None:
     with contextlib.ExitStack() as closing:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(dir=args.folder)))
         running = [_start(kind, folder, closing) for kind in args.kinds.split(",")]
-        results["servers"] = {server.kind: _settings(server) for server in running}
+        results["servers"] = {server.kind: settings(server) for server in running}
         for scenario in args.scenarios.split(","):
             print(f"\n{scenario}", flush=True)
             told, kept = _SCENARIOS[scenario](running, folder, args)
@@ -61,6 +66,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scenarios", default=",".join(SCENARIOS))
     parser.add_argument("--kinds", default="mariadb,mysql", help="database servers")
     parser.add_argument("--batches", default="1,10,100")
+    parser.add_argument("--peers", default=",".join(OTHERS), help="of the scenario peers")
     parser.add_argument("--rounds", type=int, help="of throughput (3; short: 1)")
     parser.add_argument("--seconds", type=float, help="of each slice of throughput (1.5; short: 1)")
     parser.add_argument(
@@ -184,7 +190,35 @@ def _console(
     return [one.told() for one in found], report.console_promises(found)
 
 
+def _peers(
+    running: list[Server], folder: Path, args: argparse.Namespace
+) -> tuple[Any, Iterable[Promise]]:
+    with contextlib.ExitStack() as closing:
+        names = [name for name in args.peers.split(",") if name]
+        peers, left_out = open_all(names, running, folder, closing)
+        rows = []
+        for row in side_by_side.measure(
+            peers,
+            batches=[int(batch) for batch in args.batches.split(",")],
+            rounds=args.rounds,
+            seconds=args.seconds,
+            calm=lambda: wait_for_quiet(args.quiet_seconds),
+        ):
+            rows.append(row)
+            print("." if row.cell else f"\n{row.peer}: {row.fault}", end="", flush=True)
+    print("\n")
+    for line in table.tables(rows, peers, left_out):
+        print(line)
+    told = {
+        "peers": {peer.name: {"durable": peer.durable, "said": peer.said} for peer in peers},
+        "left_out": left_out,
+        "rows": [row.told() for row in rows],
+    }
+    return told, table.promises(rows)
+
+
 _SCENARIOS = {
+    "peers": _peers,
     "throughput": _throughput,
     "growth": _growth,
     "fanout": _fanout,
@@ -202,14 +236,6 @@ def _start(kind: str, folder: Path, closing: contextlib.ExitStack) -> Server:
     server = servers.start(kind, folder / kind, options=options)
     closing.callback(server.stop)
     return server
-
-
-def _settings(server: Server) -> dict[str, str]:
-    names = (
-        "'version','innodb_flush_log_at_trx_commit','sync_binlog','log_bin','innodb_doublewrite'"
-    )
-    rows = server.execute(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({names})")
-    return {str(name): str(value) for name, value in rows}
 
 
 def _machine() -> dict[str, Any]:

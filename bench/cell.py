@@ -72,19 +72,22 @@ def run(
     batch: int,
     seconds: float,
     servers: Sequence[int] = (),
+    settle: Callable[[], None] | None = None,
 ) -> Cell:
     """Run a cell; `open_client(number)` is called in each client's process.
 
-    `servers`: the processes whose processor time counts besides that of the clients.
+    `servers`: the processes whose processor time counts besides that of the clients. `settle` is called
+    by one of them between the halves.
     """
     barrier = fork.Barrier(clients)
     children, pipes = [], []
     for number in range(clients):
         mine, theirs = fork.Pipe(duplex=False)
-        watched = servers if number == 0 else ()
+        first = number == 0
         child = fork.Process(
             target=_client,
-            args=(open_client, number, batch, seconds, watched, barrier, theirs),
+            args=(open_client, number, batch, seconds, barrier, theirs),
+            kwargs={"servers": servers if first else (), "settle": settle if first else None},
             daemon=True,
         )
         child.start()
@@ -144,9 +147,11 @@ def _client(
     number: int,
     batch: int,
     seconds: float,
-    servers: Sequence[int],
     barrier: Any,
     pipe: Any,
+    *,
+    servers: Sequence[int],
+    settle: Callable[[], None] | None,
 ) -> None:
     try:
         client = open_client(number)
@@ -174,6 +179,8 @@ def _client(
         while published - warm < rate * seconds * 2 + 3 * batch and clock() < ends:
             client.publish(list(itertools.islice(bodies, 100)))
             published += 100
+        if settle:
+            settle()
         barrier.wait(STEP_SECONDS)
         consume = _slice(seconds, servers, lambda: _consume_one(client, batch, seen))
         barrier.wait(STEP_SECONDS)
@@ -195,17 +202,17 @@ def _consume_one(client: Client, batch: int, seen: list[int]) -> int:
 
 
 def _slice(seconds: float, servers: Sequence[int], work: Callable[[], int]) -> Slice:
-    """A closed loop. A call that found nothing ends it."""
+    """A closed loop. A call that found nothing ends it, and its wait does not count."""
     laps: list[float] = []
     events, dry = 0, False
     spent = _spent(servers)
     began = now = clock()
     while now < began + seconds:
         done = work()
-        before, now = now, clock()
         if not done:
             dry = True
             break
+        before, now = now, clock()
         events += done
         laps.append(now - before)
     after = _spent(servers)

@@ -34,14 +34,15 @@ class Load:
 
 
 def processor_seconds(pid: int) -> float:
-    """Processor time of a process so far, to the nanosecond; 0 for one that is gone."""
-    total = 0
+    """Processor time of a process and its children so far, to the nanosecond; 0 for one that is gone."""
+    total = 0.0
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
-            total += int((task / "schedstat").read_text().split()[0])
+            total += int((task / "schedstat").read_text().split()[0]) / 1e9
+            total += sum(map(processor_seconds, map(int, (task / "children").read_text().split())))
     except (FileNotFoundError, ProcessLookupError):
-        return total / 1e9
-    return total / 1e9
+        return total
+    return total
 
 
 def wait_for_quiet(most_seconds: float, *, percent: float = 15.0) -> None:
