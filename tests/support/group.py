@@ -26,7 +26,12 @@ STATE = (
     "SELECT MEMBER_STATE FROM performance_schema.replication_group_members"
     " WHERE MEMBER_ID = @@server_uuid"
 )
-ONLINE = "SELECT 1 FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'"
+# one that was left out counts everybody, and itself, until it hears of it
+VIEW = (
+    "SELECT VIEW_ID, (SELECT COUNT(*) FROM performance_schema.replication_group_members"
+    " WHERE MEMBER_STATE = 'ONLINE')"
+    " FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@server_uuid"
+)
 REJOINING_SECONDS = 60.0
 # each member has it before it joins, as members log in to each other with it; not in the binary
 # log, which would make this member's history another than the group's
@@ -91,7 +96,7 @@ class Group:
         )
 
     def wait_until_whole(self, *, mending: Server) -> None:
-        """Return once the primary counts everybody. Who was left out comes back by itself, or is told to."""
+        """Return once all have the same view, of everybody. Who was left out comes back, or is told to."""
         try:
             wait_until(self._is_whole, "the group is whole", timeout_seconds=REJOINING_SECONDS)
         except NeverCame:
@@ -101,11 +106,11 @@ class Group:
             wait_until(self._is_whole, "the group is whole", timeout_seconds=REJOINING_SECONDS)
 
     def _is_whole(self) -> bool:
-        primary = self.found_primary()
         try:
-            return primary is not None and len(primary.execute(ONLINE)) == len(self.members)
+            views = {member.execute(VIEW) for member in self.members}
         except pymysql.MySQLError:
             return False
+        return len(views) == 1 and [row[1] for rows in views for row in rows] == [len(self.members)]
 
     def wait_until_alike(self, seconds: float) -> None:
         """Return once every member has every transaction that any of them has."""
