@@ -113,7 +113,7 @@ def publish_call(session: Session, call: Call, *, here: str | None = None) -> Re
         except ValidationFailed as error:
             raise error if hasattr(call.body, "events") else _of_the_body(error) from None
         write(session)
-        made = [told_of(event) for event in published]
+        made = told_of(published)
         note_published(call.request, made)
         return made
 
@@ -126,17 +126,21 @@ def publish_call(session: Session, call: Call, *, here: str | None = None) -> Re
     )
 
 
-def told_of(event: Published) -> dict[str, Any]:
-    """What is told of a published event, without how its recipient can be reached."""
-    members = {
-        "event_id": encode_id(Prefix.EVENT, event.event_id),
-        "recipient_id": encode_id(Prefix.AGENT, event.recipient_id),
-        "sequence_number": event.sequence_number,
-        "status": STATUS_OF[event.gate],
-    }
-    if event.existing:
-        members["existing"] = True
-    return members
+def told_of(published: Sequence[Published]) -> list[dict[str, Any]]:
+    """What is told of published events, without how their recipients can be reached."""
+    names = {r: encode_id(Prefix.AGENT, r) for r in {event.recipient_id for event in published}}
+    made: list[dict[str, Any]] = []
+    for event in published:
+        members = {
+            "event_id": encode_id(Prefix.EVENT, event.event_id),
+            "recipient_id": names[event.recipient_id],
+            "sequence_number": event.sequence_number,
+            "status": STATUS_OF[event.gate],
+        }
+        if event.existing:
+            members["existing"] = True
+        made.append(members)
+    return made
 
 
 def _with_reachability(session: Session, made: list[dict[str, Any]]) -> list[dict[str, Any]]:

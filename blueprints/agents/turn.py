@@ -157,5 +157,5 @@ def _taken(session: Session, call: Call, publications: Sequence[Publication]) ->
         "release": done.release,
         "reject": done.reject,
         "memory": [entry.told_shortly() for entry in done.memory],
-        "publish": [publishing.told_of(event) for event in done.publish],
+        "publish": publishing.told_of(done.publish),
     }

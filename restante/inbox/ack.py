@@ -19,7 +19,7 @@ from restante.inbox.lifecycle import STATUS_OF, Gate
 from restante.inbox.orders import Ack, Answer
 from restante.observations import What, observe
 from restante.storage.ids import Prefix, encode_id
-from restante.storage.statement import Statement
+from restante.storage.statement import Statement, stretch
 from restante.storage.tables.events import agent_inbox, event_content
 
 _COMPLETED = STATUS_OF[Gate.COMPLETED]
@@ -52,11 +52,11 @@ def complete(
     session: Session, agent: Principal, held: Held, acked: Sequence[tuple[Ack, Any]]
 ) -> None:
     """Complete rows that passed the fence, all in one statement."""
-    numbers = [row.sequence_number for _, row in acked]
+    numbers = stretch([row.sequence_number for _, row in acked])
     COMPLETE.later(session, {"recipient": agent.id, "numbers": numbers, "completed": held.now})
     plain = [row.sequence_number for order, row in acked if order.result is None]
     if plain:
-        DROP_PAYLOADS.later(session, {"recipient": agent.id, "numbers": plain})
+        DROP_PAYLOADS.later(session, {"recipient": agent.id, "numbers": stretch(plain)})
     with_result = [
         {"recipient": agent.id, "number": row.sequence_number, "answered": order.result}
         for order, row in acked
@@ -64,11 +64,9 @@ def complete(
     ]
     if with_result:
         session.connection().execute(_KEEP_RESULT, with_result)
-    second = timedelta(seconds=1)
-    delivered = [(held.now - row.available_at) / second for _, row in acked]
-    worked = [(held.now - row.first_claimed_at) / second for _, row in acked]
-    lengths = [1000 * length for length in delivered]
-    observe(session, What.DELIVERED_MS, lengths=lengths, recipient_id=agent.id)
+    delivered = _since([row.available_at for _, row in acked], held.now, timedelta(milliseconds=1))
+    observe(session, What.DELIVERED_MS, lengths=delivered, recipient_id=agent.id)
+    worked = _since([row.first_claimed_at for _, row in acked], held.now, timedelta(seconds=1))
     observe(session, What.COMPLETED_SECONDS, lengths=worked)
     for order, row in acked:
         if row.claim_only:
@@ -76,6 +74,12 @@ def complete(
     keyed = [row for _, row in acked if row.key_hash is not None]
     for row in sorted(keyed, key=lambda row: row.sequence_number):
         ending.leave_key(session, row, held.keys)
+
+
+def _since(instants: Sequence[datetime], now: datetime, unit: timedelta) -> list[float]:
+    """How long ago each was; most of a call are the same."""
+    lengths = {instant: (now - instant) / unit for instant in set(instants)}
+    return [lengths[instant] for instant in instants]
 
 
 COMPLETE = Statement(

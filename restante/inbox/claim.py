@@ -24,7 +24,7 @@ from restante.inbox.look import COUNTED, Look, check_cursor, look
 from restante.inbox.rules import PAGE_BYTES
 from restante.observations import What, observe
 from restante.storage.clock import offset, utc_now
-from restante.storage.statement import Statement
+from restante.storage.statement import Statement, stretch
 from restante.storage.tables.events import agent_inbox, event_content
 
 
@@ -165,7 +165,7 @@ def _lease(
     if again:
         observe(session, What.CLAIMED, "again", times=again)
     ends = now + timedelta(seconds=request.lease_seconds)
-    numbers = [row.sequence_number for row in rows]
+    numbers = stretch([row.sequence_number for row in rows])
     _CLAIM.later(
         session,
         {

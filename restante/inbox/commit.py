@@ -23,6 +23,7 @@ from restante.inbox.lifecycle import PENDING_GATES
 from restante.inbox.look import check_cursor
 from restante.inbox.ranks import ranks
 from restante.storage.clock import database_now
+from restante.storage.statement import stretch
 from restante.storage.tables.events import agent_inbox
 
 MOST = 1_000
@@ -56,7 +57,7 @@ def commit_through(
         and (row.expires_at is None or row.expires_at > now)
     ]
     if done:
-        values = {"recipient": agent.id, "numbers": [row.sequence_number for row in done]}
+        values = {"recipient": agent.id, "numbers": stretch([row.sequence_number for row in done])}
         COMPLETE.later(session, {**values, "completed": now})
         DROP_PAYLOADS.later(session, values)
     # from the last to the first, so that a key's head never goes to one that goes as well

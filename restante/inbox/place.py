@@ -89,7 +89,7 @@ def place(
             number,
             arrival.event_id,
             arrival.project_id,
-            gate.value,
+            gate,
             arrival.rank,
             len(arrival.payload),
             arrival.max_attempts,

@@ -8,7 +8,7 @@ SQLite, where nothing of that counts, it is what runs.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,14 +21,15 @@ from restante.storage.unit import Unit, send
 TEXT_BYTES = 1_000_000
 """About how long an INSERT may be; more rows take another. Servers allow 16 MiB and more."""
 
-COMMON_BYTES = 262_144
-"""Bytes that all rows of an INSERT have in common are sent once, where that leaves out so much text."""
+COMMON_BYTES = 16_000
+"""Bytes that all rows of an INSERT have in common are sent once, where that leaves out so much text:
+less would not pay for the two statements that it takes."""
 
 Values = Mapping[str, Any]
 
 
 class Statement:
-    """A Core statement with named values; a list stands for the values of an IN."""
+    """A Core statement with named values; a list, or a stretch, stands for the values of an IN."""
 
     __slots__ = ("_core", "_row", "_texts")
 
@@ -101,11 +102,20 @@ class Statement:
         text: str = compiled.string
         for name, bind in compiled.binds.items():
             if bind.expanding:
-                text = text.replace(f"(__[POSTCOMPILE_{name}])", f"%({name})s")
+                text = text.replace(f"IN (__[POSTCOMPILE_{name}])", f"%({name})s")
             if not bind.required:  # a constant of the statement itself
                 constant = literal(None, bind.effective_value).replace("%", "%%")
                 text = text.replace(f"%({name})s", constant)
         return text
+
+
+def stretch(numbers: Sequence[int]) -> Sequence[int]:
+    """Different numbers for an IN; where none is missing in between, as a range.
+
+    The server then reads rows that lie beside each other, instead of looking for each.
+    """
+    least, most = min(numbers), max(numbers)
+    return range(least, most + 1) if most - least + 1 == len(numbers) else list(numbers)
 
 
 class Insert:
@@ -134,22 +144,12 @@ class Insert:
     def _write(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[str]:
         head = self._head(connection.dialect)
         driver: Any = connection.connection.dbapi_connection
-        statements: list[str] = []
-        texts: list[str] = []
-        length = 0
         columns = [_literals(driver, column) for column in zip(*rows, strict=True)]
-        common = _taken_out(columns)
-        for parts in zip(*columns, strict=True):
-            text = f"({','.join(parts)})"
-            if texts and length + len(text) > TEXT_BYTES:
-                statements.append(head + ",".join(texts))
-                texts, length = [], 0
-            texts.append(text)
-            length += len(text)
-        statements.append(head + ",".join(texts))
+        common = _taken_out(columns, len(rows))
+        statements = [head + ",".join(part) for part in _parts(_filled_in(columns, len(rows)))]
         if not common:
             return statements
-        # a fan-out's payload: a variable of the session, which is not to outlive the statement
+        # variables of the session, which are not to outlive the statement
         said = ",".join(f"{name}={text}" for name, text in common.items())
         unsaid = ",".join(f"{name}=NULL" for name in common)
         return [f"SET {said}", *statements, f"SET {unsaid}"]
@@ -164,26 +164,49 @@ class Insert:
         return head
 
 
-def _literals(driver: Any, values: Sequence[Any]) -> list[str]:
+def _literals(driver: Any, values: Sequence[Any]) -> str | list[str]:
     """A column of values; one that all rows have in common is written once."""
     if values.count(values[0]) == len(values):
-        return [literal(driver, values[0])] * len(values)
+        return literal(driver, values[0])
     return [literal(driver, value) for value in values]
 
 
-def _taken_out(columns: list[list[str]]) -> dict[str, str]:
+def _taken_out(columns: list[str | list[str]], rows: int) -> dict[str, str]:
     """Have columns of the same long bytes name a variable instead → {variable: its value's text}."""
     common: dict[str, str] = {}
     for index, column in enumerate(columns):
-        text, rows = column[0], len(column)
-        if rows * len(text) > COMMON_BYTES and text.startswith("X'") and column.count(text) == rows:
-            name = f"@restante_{index}"
-            columns[index], common[name] = [name] * rows, text
+        if isinstance(column, str) and (rows - 1) * len(column) > COMMON_BYTES and column[0] == "X":
+            columns[index] = name = f"@restante_{index}"
+            common[name] = column
     return common
 
 
+def _filled_in(columns: Sequence[str | list[str]], rows: int) -> list[str]:
+    """The rows' texts: what they have in common is a form into which the rest is filled."""
+    form = ",".join([c.replace("%", "%%") if isinstance(c, str) else "%s" for c in columns])
+    own = [column for column in columns if not isinstance(column, str)]
+    if not own:
+        return [f"({form % ()})"] * rows
+    form = f"({form})"
+    return [form % values for values in zip(*own, strict=True)]
+
+
+def _parts(texts: list[str]) -> Iterator[list[str]]:
+    """The rows of each statement, in their order."""
+    begin = length = 0
+    for at, text in enumerate(texts):
+        if length + len(text) > TEXT_BYTES and at > begin:
+            yield texts[begin:at]
+            begin, length = at, 0
+        length += len(text)
+    yield texts[begin:]
+
+
 def literal(driver: Any, value: Any) -> str:
-    """A value as SQL text. Strings are escaped by the connection, which knows its modes."""
+    """A value as SQL text; a list or range with its operator.
+
+    Strings are escaped by the connection, which knows its modes.
+    """
     kind = type(value)
     if kind is int:
         return str(value)
@@ -194,7 +217,9 @@ def literal(driver: Any, value: Any) -> str:
     if kind is datetime:
         return f"'{value}'"
     if kind is list:
-        return f"({','.join([literal(driver, item) for item in value]) or 'NULL'})"
+        return f"IN ({','.join([literal(driver, item) for item in value]) or 'NULL'})"
+    if kind is range:
+        return f"BETWEEN {value[0]} AND {value[-1]}"
     if isinstance(value, int):  # enumerations, booleans
         return str(int(value))
     if driver is None:

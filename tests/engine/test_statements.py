@@ -54,7 +54,10 @@ def test_publish(mail: Mailbox, size: int) -> None:
     mail.publish()
     sent = counted(mail.database, lambda: mail.publish_many(many))
     lock = ["UPDATE inbox"] if mail.database.dialect == "mysql" else ["SELECT inbox"]
-    rows = ["INSERT agent_inbox", "INSERT event_content"]
+    content = ["INSERT event_content"]
+    if mail.database.dialect == "mysql" and size == 100:
+        content = ["SET", *content, "SET"]  # the envelope that all have in common, sent once
+    rows = ["INSERT agent_inbox", *content]
     advance = [] if mail.database.dialect == "mysql" else ["UPDATE inbox"]
     assert sent == ["SELECT principal", *lock, *rows, *advance, "INSERT wake"]
 
