@@ -11,12 +11,11 @@ import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
-import click
 import pytest
 import yaml
 
-from commands import main
 from config import PREFIX, Settings
+from tests.docs.command_words import takes
 from tests.docs.pages import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -32,14 +31,6 @@ STOPPING_SECONDS = sum(
 )
 FILES = Settings.model_fields["max_streams"].default + 1_000
 SETTINGS = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-
-
-def takes(words: list[str]) -> None:
-    """Raise where `restante` does not know a command or an option of it."""
-    group: click.Command = main
-    while isinstance(group, click.Group):
-        group = group.commands[words.pop(0)]
-    group.make_parser(click.Context(group)).parse_args(words)
 
 
 def unit(path: Path) -> dict[str, list[str]]:

@@ -22,6 +22,7 @@ def readme() -> list[Block]:
             ("README.md", SECTIONS),
             ("docs/bridges.md", ("CloudEvents", "A2A")),
             ("docs/memory.md", ("A key",)),
+            ("docs/rooms.md", ("Two agents and a room",)),
         )
         for b in blocks(ROOT / page)
         if b.heading in sections and b.language != "python"
@@ -32,7 +33,7 @@ def readme() -> list[Block]:
 def test_README_answers_are_what_its_commands_print(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
-    assert compare(readme(), run(readme(), serve, tmp_path)) == 15
+    assert compare(readme(), run(readme(), serve, tmp_path)) == 19
 
 
 @pytest.mark.timeout(300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,23 @@ SERVED_AT = "http://127.0.0.1:8000"
 END = "=== the end of a block ==="
 
 
-def run(shown: Sequence[Block], serve: Callable[..., Served], folder: Path) -> list[str]:
-    """What each command block printed, in one shell."""
-    settings = {"RESTANTE_INSTANCE": str(folder / "instance")}
+def run(
+    shown: Sequence[Block],
+    serve: Callable[..., Served],
+    folder: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    begin: Callable[[Served], Mapping[str, str]] = lambda _: {},
+) -> list[str]:
+    """What each command block printed, in one shell; `begin` makes what they need and says its variables."""
+    settings = {"RESTANTE_INSTANCE": str(folder / "instance"), **(settings or {})}
     (folder / "instance").mkdir()
     database_url = f"sqlite:///{folder / 'instance' / 'restante.db'}"
     RestanteCommand(database_url, settings=settings).upgrade()
     served = serve(database_url, settings=settings)
     commands = [block.text for block in shown if block.language == "sh"]
     script = f"\necho; echo '{END}'\n".join(commands)
-    own = {**served.settings, "RESTANTE_STATE_DIR": str(folder / "state")}
+    own = {**served.settings, "RESTANTE_STATE_DIR": str(folder / "state"), **begin(served)}
     done = subprocess.run(
         ["sh", "-eu", "-c", script.replace(SERVED_AT, served.url)],
         cwd=ROOT,
