@@ -12,6 +12,7 @@ import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.server.mcpserver.tools import Tool
+from mcp.types import SubscribeRequestParams, UnsubscribeRequestParams
 from pydantic import ConfigDict
 
 from restante_agent.async_client import AsyncClient
@@ -21,6 +22,7 @@ from restante_agent.mcp.desk import Desk, Rules
 from restante_agent.mcp.inbox_tools import InboxTools
 from restante_agent.mcp.memory_tools import MemoryTools
 from restante_agent.mcp.shown import waiting
+from restante_agent.mcp.watch import Watch
 from restante_agent.mcp.writing_tools import WritingTools
 from restante_agent.runtime.bell import Bell
 from restante_agent.runtime.board import Board
@@ -44,7 +46,6 @@ event may come again after a lost lease, so look first whether its effect is the
 a lease is over, stop that work. An error names the next right call.
 """
 PENDING = "restante://inbox/pending"
-SHOWN_AT_ONCE = 20
 
 
 @asynccontextmanager
@@ -59,7 +60,7 @@ async def inbox_server(
     """An inbox for one harness: run the server over stdio, or connect to it in process.
 
     What is held at the end goes back. `state_dir` holds the record of finished events, as for `Agent`.
-    Nothing is called before the first tool is.
+    Nothing is called before the first tool is, or the resource is read or subscribed to.
     """
     folder = state_directory(client.core.base_url, client.agent_id, state_dir)
     with consumer_name(folder, consumer) as name:
@@ -71,10 +72,12 @@ async def inbox_server(
                 changed=Bell(),
             )
             desk = Desk(client, board, record=record, consumer=name, rules=rules)
+            watch = Watch(desk, PENDING)
             async with client, anyio.create_task_group() as group:
                 group.start_soon(desk.keep)
+                group.start_soon(watch.keep)
                 try:
-                    yield furnished(desk)
+                    yield furnished(desk, watch)
                 finally:
                     group.cancel_scope.cancel()
                     with anyio.CancelScope(shield=True):
@@ -83,7 +86,7 @@ async def inbox_server(
             record.close()
 
 
-def furnished(desk: Desk) -> MCPServer[Any]:
+def furnished(desk: Desk, watch: Watch) -> MCPServer[Any]:
     """The server with its tools and its resource."""
     rooms = (InboxTools(desk), WritingTools(desk), MemoryTools(desk))
     server: MCPServer[Any] = MCPServer(
@@ -93,6 +96,12 @@ def furnished(desk: Desk) -> MCPServer[Any]:
         version=__version__,
         log_level="WARNING",
         tools=[exact(tool) for room in rooms for tool in room.all()],
+        subscriptions=watch,
+    )
+    below = server._lowlevel_server  # noqa: SLF001 - where the library has what it is leaving behind
+    below.add_request_handler("resources/subscribe", SubscribeRequestParams, watch.on_subscribe)
+    below.add_request_handler(
+        "resources/unsubscribe", UnsubscribeRequestParams, watch.on_unsubscribe
     )
 
     @server.resource(
@@ -104,9 +113,7 @@ def furnished(desk: Desk) -> MCPServer[Any]:
     )
     async def pending() -> str:
         try:
-            page = await desk.client.read(
-                limit=SHOWN_AT_ONCE, status="open", projects=desk.rules.projects
-            )
+            page = await watch.read()
         except RestanteError as error:
             raise ResourceError(str(refusal(error))) from error
         return waiting(page.events, has_more=page.has_more)
