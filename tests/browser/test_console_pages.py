@@ -23,7 +23,10 @@ from tests.support.unavailable import had
 
 pytestmark = pytest.mark.timeout(400)
 WIDTHS = ((1440, 900), (390, 844))
-DOCS = ("/docs", "/docs/agents", "/docs/operations", "/docs/search?q=lease")
+DOCS = (
+    *("/docs", "/docs/agents", "/docs/operations", "/docs/search?q=lease"),
+    *("/api/docs", "/problems", "/problems/stale-claim"),
+)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
@@ -118,4 +121,28 @@ def test_the_rail_has_icons_alone_where_it_is_narrow_and_the_sheet_ends(
     assert large is not None
     assert small["width"] <= 44
     assert large["width"] >= 300
+    context.close()
+
+
+def test_back_after_a_checked_patch_shows_it_and_enter_carries_out(
+    browser: Browser, house: Furnished
+) -> None:
+    context = house.context(browser, Role.TENANT_ADMIN, java_script_enabled=False)
+    page = context.new_page()
+    page.set_default_timeout(STEP_MILLISECONDS)
+    page.goto("/quarantine/amend")
+    page.get_by_label("What changes in each payload").fill('{"currency": "EUR"}')
+    page.get_by_role("button", name="Check").click()
+    page.get_by_label("Why").fill("it is always euros")
+    page.get_by_role("button", name="count again").click()
+    page.locator("a[href^='/events/evt_']").click()
+    assert "/events/evt_" in page.url
+    page.go_back()
+    assert page.get_by_label("Why").input_value() == "it is always euros"
+    page.get_by_role("button", name="Discard", exact=True).click()
+    assert page.get_by_label("Why").input_value() == "it is always euros"
+    page.get_by_label("to go on").fill("0")
+    page.get_by_label("to go on").press("Enter")
+    page.wait_for_load_state()
+    assert "Nothing was done" in page.locator("#fault").inner_text()
     context.close()

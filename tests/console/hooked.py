@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlalchemy import select
 
+from restante.identity.roles import Role
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.callbacks import callback
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, signed_in
 from tests.console.well_made import check_light, check_made
-from tests.http.callbacks import Outside
-from tests.http.world import Caller, World
+from tests.http.callbacks import Outside, call_out_to
+from tests.http.world import Caller, World, verbs
 
 
 @dataclass
@@ -39,3 +40,10 @@ class Hooked:
         raw = decode_id(Prefix.CALLBACK, callback_id)
         query = select(callback).where(callback.c.callback_id == raw)
         return self.world.house.database.run(lambda s: s.connection().execute(query).one())
+
+
+def hooked_in(world: World) -> Hooked:
+    """In the tenant acme, with nothing registered yet."""
+    agent = world.agent("acme", "classifier", verbs("main", "read", "claim", "callback"))
+    outside = call_out_to(world)
+    return Hooked(world, agent, signed_in(world, role=Role.TENANT_ADMIN), outside)

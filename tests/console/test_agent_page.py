@@ -122,19 +122,6 @@ def test_grants_and_callbacks_have_tabs_of_their_own(world: World, admin: Browse
     assert admin.page.one("a", href=f"/scopes/{one.id}").text == "Edit in Scopes"
 
 
-def test_a_form_for_a_secret_that_is_sent_twice_makes_one(
-    world: World, admin: Browser, alice: Caller
-) -> None:
-    base = f"/inboxes/{alice.id}/credentials"
-    tab(admin, alice, "credentials")
-    form = admin.page.form(f"{base}/secret")
-    assert admin.post(f"{base}/secret", form).status_code == 200
-    made = actions(world).count(("credential.create", "done"))
-    again = admin.post(f"{base}/secret", form)
-    assert (again.status_code, "moment ago" in admin.page.text) == (409, True)
-    assert actions(world).count(("credential.create", "done")) == made == 1
-
-
 def test_a_new_secret_is_shown_once_and_lets_it_in(
     world: World, admin: Browser, alice: Caller
 ) -> None:

@@ -63,19 +63,6 @@ def test_what_is_wrong_with_a_project_is_said_and_nothing_changes(
     assert len(audited(world)) == before
 
 
-def test_a_form_for_another_secret_that_is_sent_twice_makes_one(
-    world: World, admin: Browser
-) -> None:
-    service = world.service("acme", "ci", ["tenant:events:publish"])
-    path = f"/services/{service.id}/credentials"
-    admin.get(f"/services/{service.id}")
-    form = admin.page.form(path)
-    assert admin.post(path, form).status_code == 200
-    assert admin.post(path, form).status_code == 409
-    assert "moment ago" in admin.page.text
-    assert actions(world).count(("credential.create", "done")) == 1
-
-
 def test_a_service_is_made_and_its_secret_is_shown_once(world: World, admin: Browser) -> None:
     admin.get("/services")
     assert "No services yet" in admin.page.text
