@@ -30,6 +30,7 @@ from restante.identity.names import UNTIDY, is_tidy
 from restante.identity.principal import Principal
 from restante.identity.scopes import ProjectScope, Scope, TenantScope, Verb
 from restante.identity.signatures.refusals import SignatureMissing
+from restante.identity.tokens import new_token_id
 from restante.inbox.envelope import instant
 from restante.inbox.publication import Publication
 from restante.inbox.publish import publish, write
@@ -69,7 +70,8 @@ class MadeReceiver(Answer):
     "each update is an event of the recipient's inbox: type `a2a.task`, `a2a.message`, `a2a.status-update` "
     "or `a2a.artifact-update`, the notification as its payload, the task's id as correlation_id and ordering "
     "key. Its producer is who asks for the token: make a service for each server that is to be told apart. "
-    "The token is good while the credential it was got with, and the right to publish there, are. No "
+    "The token is good while the credential it was got with, and the right to publish there, are; to end it "
+    "alone, send it to `POST /oauth/revoke`. No "
     "Idempotency-Key: the answer is a secret that is not kept. Agents that have to sign cannot lend their "
     "right: a service does.",
     body=ReceiverBody,
@@ -106,8 +108,8 @@ def make_receiver(session: Session, call: Call) -> Reply:
         scopes=_lent(principal, asked.project),
         issued_at=now,
         expires_at=until,
-        # a token for a day does not end with one of ten minutes
-        token_id="",
+        # a token for a day does not end with one of ten minutes, and may end before its time
+        token_id=new_token_id(),
     )
     made = Receivers(house().settings.secret_keys).token(
         Receiver(lender=lender, recipient_id=recipient_id, project=asked.project)

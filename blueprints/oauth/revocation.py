@@ -12,6 +12,7 @@ from blueprints.oauth.forms import METHODS, attempt_of
 from blueprints.oauth.refusals import refuse_in_json
 from blueprints.oauth.server import answer, current_session, server
 from extensions import house
+from restante.bridges.a2a_tokens import Receivers
 from restante.identity.held_tokens import Holder
 from restante.identity.revoking import revoke
 from restante.storage.transaction import after_commit
@@ -34,6 +35,7 @@ class _Revocation(RevocationEndpoint):  # type: ignore[misc] # authlib has no ty
             asked.form["token"],
             holder=Holder(client.name, client.proved),
             keys=here.token_keys,
+            receivers=Receivers(here.settings.secret_keys),
             by=client.origin(attempt_of(request)),
         )
         if found is not None:

@@ -53,8 +53,12 @@ def held_token(
         claims = verify(token, issuer=keys.issuer, keys=keys.verifying(session), now=now)
     except Unauthenticated:
         return None
-    family = _family(session, claims.credential_id)
-    return claims if _holds(holder, claims.principal_id, family) else None
+    return claims if holds(session, holder, claims) else None
+
+
+def holds(session: Session, holder: Holder, claims: Claims) -> bool:
+    """Whether what these claims were got for is the holder's."""
+    return _holds(holder, claims.principal_id, _family(session, claims.credential_id))
 
 
 def _holds(holder: Holder, principal_id: bytes, family: Any) -> bool:

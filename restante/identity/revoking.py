@@ -1,4 +1,7 @@
-"""A client gives a token back (RFC 7009): an access token ends alone, a refresh token with its login."""
+"""A client gives a token back (RFC 7009): an access token ends alone, a refresh token with its login.
+
+A token for push notifications of A2A, which lends a right of its own, ends alone too.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
-from restante.identity.held_tokens import Holder, Refresh, held_token
+from restante.bridges.a2a_tokens import Receivers
+from restante.identity.held_tokens import Holder, Refresh, held_token, holds
 from restante.identity.principal import PrincipalKind
 from restante.identity.refreshing import kill_family
 from restante.identity.token_keys import TokenKeys
@@ -24,13 +28,22 @@ from restante.storage.transaction import Repeat
 
 
 def revoke(
-    session: Session, token: str, *, holder: Holder, keys: TokenKeys, by: Origin
+    session: Session,
+    token: str,
+    *,
+    holder: Holder,
+    keys: TokenKeys,
+    receivers: Receivers,
+    by: Origin,
 ) -> bytes | None:
     """End one of the holder's tokens: the principal whose it was; None: there is no such token.
 
     Repeating it changes nothing and leaves no second entry.
     """
-    found = held_token(session, token, holder=holder, keys=keys)
+    found: Claims | Refresh | None = held_token(session, token, holder=holder, keys=keys)
+    what = "an access token"
+    if found is None:
+        found, what = _lent(session, token, holder, receivers), "a token for A2A notifications"
     if found is None:
         return None
     if isinstance(found, Refresh):
@@ -46,8 +59,17 @@ def revoke(
             select(principal.c.tenant_id).where(principal.c.principal_id == found.principal_id)
         )
         target = encode_id(prefix, found.principal_id)
-        _record(session, tenant_id.scalar(), target, "an access token", by=by)
+        _record(session, tenant_id.scalar(), target, what, by=by)
     return found.principal_id
+
+
+def _lent(session: Session, token: str, holder: Holder, receivers: Receivers) -> Claims | None:
+    """The right that a token for A2A notifications lends, where it is the holder's."""
+    now = database_now(session).replace(tzinfo=UTC).timestamp()
+    receiver = receivers.read(token, now=now)
+    if receiver is None or not receiver.lender.token_id:  # one made before they had names
+        return None
+    return receiver.lender if holds(session, holder, receiver.lender) else None
 
 
 def _revoke_alone(session: Session, claims: Claims) -> bool:

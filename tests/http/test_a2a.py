@@ -156,6 +156,35 @@ def test_it_ends_with_the_right_that_it_lends(world: World, ci: Caller) -> None:
     assert notify(alice, of_service).status_code == 204
 
 
+def revoked(caller: Caller, token: str) -> int:
+    basic = (caller.id, caller.secret)
+    answer = caller.client.post("/oauth/revoke", data={"token": token}, auth=basic)
+    return answer.status_code
+
+
+def test_one_token_ends_alone(world: World, alice: Caller, travel: Caller, ci: Caller) -> None:
+    leaked, other = (receiver(travel, alice)["token"] for _ in range(2))
+    assert revoked(ci, leaked) == 200, "it is not its own, and it is not told so"
+    assert notify(alice, leaked).status_code == 204
+    for _ in range(2):  # the repeat changes nothing
+        assert revoked(travel, leaked) == 200
+    gone, nonsense = notify(alice, leaked), notify(alice, "x")
+    assert gone.status_code == 401
+    assert gone.json["type"] == nonsense.json["type"]
+    assert notify(alice, other).status_code == 204
+    assert notify(alice, receiver(travel, alice)["token"]).status_code == 204
+    audit = world.service("acme", "auditor", ["tenant:audit:read"])
+    entries = audit.get("admin/audit?limit=100").json["entries"]
+    told = [(e["target"], e["reason"]) for e in entries if e["action"] == "token.revoke"]
+    assert told == [(travel.id, "a token for A2A notifications")]
+
+
+def test_it_is_no_token_to_ask_about(alice: Caller, travel: Caller) -> None:
+    token = receiver(travel, alice)["token"]
+    asked = {"data": {"token": token}, "auth": (travel.id, travel.secret)}
+    assert alice.client.post("/oauth/introspect", **asked).json == {"active": False}
+
+
 def test_who_may_not_publish_there_gets_no_token(
     world: World, alice: Caller, bob: Caller, ci: Caller
 ) -> None:
