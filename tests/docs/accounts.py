@@ -119,7 +119,12 @@ READ = [
         "sh",
         "tests/acceptance/test_leak_test.py",
     ),
-    ("docs/deploy.md", "On a machine", "sh", "tests/docs/test_deploy.py"),
+    (
+        "docs/deploy.md",
+        "On a machine",
+        "sh",
+        "tests/docs/test_deploy.py:test_the_page_installs_what_the_unit_starts",
+    ),
     ("sdk/js/README.md", "Quickstart in Node", "sh", SDK_JS),
     (
         "sdk/js/README.md",

@@ -16,7 +16,7 @@ import yaml
 
 from config import PREFIX, Settings
 from tests.docs.command_words import takes
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -76,6 +76,16 @@ def test_systemd_takes_a_unit(path: Path, tmp_path: Path) -> None:
         ["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_page_installs_what_the_unit_starts() -> None:
+    (shown,) = [b.text for b in blocks(ROOT / "docs" / "deploy.md") if b.language == "sh"]
+    told = unit(DEPLOY / "systemd" / "restante.service")
+    assert f"{told['Service.ExecStart'][0].split()[0]} " in shown
+    (settings,) = told["Service.EnvironmentFile"]
+    assert shown.count(settings) == 2  # made, and read by the commands as by the unit
+    for name in re.findall(r"(?:-r|cp) (\S+)", shown):
+        assert (ROOT / name).is_file(), name
 
 
 def instructions() -> list[tuple[str, str]]:
