@@ -17,7 +17,7 @@ import amqp
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
 
-from bench.peers.peer import House, Peer, Serial, started
+from bench.peers.peer import START_SECONDS, House, Peer, Serial, started
 from bench.sides import Client
 from tests.support.ports import free_port
 from tests.support.processes import Process
@@ -50,7 +50,7 @@ class CeleryRabbitMQ(Peer):
         self.port, self.serial = free_port(), Serial()
         self._names: list[str] = []
         self.process = _rabbitmq(house, self.port)
-        wait_until(self._answers, "RabbitMQ")
+        wait_until(self._answers, "RabbitMQ", timeout_seconds=START_SECONDS)
         connection = _connect(self.port)
         told = connection.server_properties
         connection.close()

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import psycopg
 
-from bench.peers.peer import House, Peer, Serial, started
+from bench.peers.peer import START_SECONDS, House, Peer, Serial, started
 from tests.support.ports import free_port
 from tests.support.processes import Process
 from tests.support.unavailable import Unavailable, run
+from tests.support.waiting import wait_until
 
 SHARED = "postgres"
 ASKED = ("server_version", "fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
@@ -55,6 +56,7 @@ class Postgres:
         argv += [word for setting in settings for word in ("-c", setting)]
         self.process = Process(argv, log=house.folder / "postgres.log", cwd=folder)
         started(self.process, self.port, stop=self._stop, closing=house.closing)
+        wait_until(self._answers, "PostgreSQL", timeout_seconds=START_SECONDS)
 
     def address(self, database: str = "postgres") -> str:
         """For a connection."""
@@ -70,6 +72,13 @@ class Postgres:
     def asked(self) -> dict[str, str]:
         """What it says of its settings."""
         return {name: str(self.execute("postgres", f"SHOW {name}")[0][0]) for name in ASKED}
+
+    def _answers(self) -> bool:
+        try:
+            self.execute("postgres", "SELECT 1")
+        except psycopg.OperationalError:  # it listens before it is there
+            return False
+        return True
 
     def _stop(self) -> None:
         self.process.signal(signal.SIGQUIT)  # without waiting for anybody
