@@ -23,7 +23,8 @@ from restante.identity.signatures.refusals import (
     SignatureMissing,
     SignatureRefused,
 )
-from restante.identity.signatures.verification import Spending, verify
+from restante.identity.signatures.verification import verify
+from restante.storage.combine import Kind
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FIELDS = ("HTTP_SIGNATURE", "HTTP_SIGNATURE_INPUT")
@@ -67,16 +68,12 @@ def _note(asked: Request, principal: Principal, error: RestanteError) -> None:
 
 def _verify(environ: Environ, principal: Principal, read_content: Callable[[], bytes]) -> None:
     here = house()
-
-    def spend_nonce(spending: Spending) -> bool:
-        return here.database.run(lambda session: spend(session, spending))
-
     verify(
         message_of(environ, here.settings.public_url),
         now=here.authority.now(),
         find_key=partial(here.signers.find, principal.id),
         read_content=read_content,
-        spend_nonce=spend_nonce,
+        spend_nonce=partial(spend, here.combiners[Kind.NONCE].run),
     )
 
 

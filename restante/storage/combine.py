@@ -47,14 +47,16 @@ class Kind(StrEnum):
     CLAIM = "claim"
     ACK = "ack"
     PUBLISH = "publish"
+    NONCE = "nonce"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
     """How a call may share a transaction.
 
-    `order`: its place among the others, the id of the inbox whose row it locks. `once`: two calls
-    with the same never share (a claim locks what it takes, and no SKIP LOCKED skips its own).
+    `order`: its place among the others, the id of the inbox or the hash of the nonce whose row it
+    locks. `once`: two calls with the same never share (a claim locks what it takes, and no SKIP
+    LOCKED skips its own).
     """
 
     kind: Kind
