@@ -113,7 +113,7 @@ def remove(cursor: Any, name: str) -> None:
     cursor.execute(f"DROP USER IF EXISTS `{name}`")
 
 
-@pytest.mark.servers_only
+@pytest.mark.one_server("mysql")
 @pytest.mark.timeout(300)
 def test_a_database_is_made_and_moved_to(
     backend: str, root: tuple[Any, str], installation: dict[str, str], tmp_path: Path
