@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from blueprints.manual.shelf import FOLDER, names
+from blueprints.manual.shelf import ROOT, file_of, names
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _REACHABLE = {
@@ -46,7 +46,7 @@ class Page:
 @cache
 def page(name: str) -> Page:
     """One of `names()`."""
-    tokens = _PARSER.parse((FOLDER / f"{name}.md").read_text())
+    tokens = _PARSER.parse((ROOT / file_of(name)).read_text())
     sections = _sections(tokens)
     for token in tokens:
         for part in token.children or ():
@@ -96,7 +96,7 @@ def _lead(link: Token, name: str, there: Collection[str]) -> None:
     path, mark, anchor = target.partition("#")
     if "://" in target or not path:
         return
-    found = normpath(join(name, "..", path)).removesuffix(".md")
+    found = normpath(join(file_of(name), "..", path)).removesuffix(".md").removeprefix("docs/")
     for page_name in (found, f"{found}/README"):
         if page_name in there:
             link.attrSet("href", f"/docs/{page_name}{mark}{anchor}")

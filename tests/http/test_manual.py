@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from blueprints.manual.shelf import FOLDER, READERS, WITHIN, names
+from blueprints.manual.shelf import BESIDE, FOLDER, READERS, WITHIN, names
 from config import Settings
 from tests.support.serving import SECRET_KEY
 
@@ -65,6 +65,7 @@ def pages() -> Iterator[str]:
 def test_every_page_is_for_some_reader_or_a_decision() -> None:
     listed = {name for found in READERS.values() for name in found}
     there = {p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.glob("**/*.md")}
+    there |= set(BESIDE)
     assert listed <= there
     assert {name for name in there - listed - WITHIN if not name.startswith("decisions/")} == set()
     assert set(names()) == there - WITHIN
@@ -86,6 +87,14 @@ def test_pages_load_nothing_from_elsewhere_and_lead_to_what_is_there(client: Fla
                     assert anchor in found[target or path].anchors, (path, link)
             else:
                 assert client.get(target).status_code == 200, (path, link)
+
+
+def test_what_is_told_of_the_agents_side_is_here_and_leads_on(client: FlaskClient) -> None:
+    python, js = (seen(client, f"/docs/{name}") for name in BESIDE)
+    assert "/docs/webhooks" in python.links
+    assert {"/docs/sdk/python/README", "/docs/sdk-parity", "/docs/webhooks"} <= set(js.links)
+    assert {f"/docs/{name}" for name in BESIDE} <= set(seen(client, "/docs/agents").links)
+    assert {f"/docs/{name}" for name in BESIDE} <= set(seen(client, "/docs").links)
 
 
 def test_a_page_is_guarded_and_may_ask_here_alone(client: FlaskClient) -> None:
