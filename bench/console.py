@@ -1,4 +1,4 @@
-"""The console of a tenant with a million events, beside that of one with a thousand.
+"""The console of a tenant with a million events or more, and the scrape, beside that of one with a thousand.
 
 Every page and part that the URL map has, and what links and fields of choice on them make of it (a
 filter, another order, the next page): in process, in the small tenant and in the large one by turns.
@@ -16,9 +16,11 @@ from statistics import median
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from bench.furnishing import WAVE, furnish
+from bench.furnishing import AGENTS, WAVE, furnish
+from bench.hurry import hurried
 from blueprints.access import stated_by
 from restante.identity.roles import Role
+from restante.sampling.samples import latest_samples
 from tests.browser.pages import NO_PAGES, pages_of
 from tests.console.browsing import Browser, operator_of, signed_in
 from tests.console.html import Element
@@ -41,6 +43,7 @@ their time is that of what they are asked about."""
 ALIKE = 4
 """Values of a field that are tried."""
 PLATFORM = "/platform"
+SCRAPE = "/metrics"
 ID_LENGTH = 16
 _FOREIGN = re.compile(r"[a-z]+_[0-9a-f]{32}")
 
@@ -67,11 +70,12 @@ class Shown:
 class House:
     """A console on a database of its own, with somebody of the tenant and of the platform signed in."""
 
-    def __init__(self, url: str, events: int, closing: ExitStack) -> None:
+    def __init__(self, url: str, events: int, agents: int, closing: ExitStack) -> None:
         RestanteCommand(url).upgrade()
         self.world = closing.enter_context(open_world(url, {}))
         home, ids = things_of(self.world, "acme", "anna", slug="main")
-        furnish(self.world, home, events)
+        furnish(self.world, home, events, agents=agents)
+        self._sampler, self._due_at = Sampler(self.world.house.database), 0.0
         self.sample()
         self.ids: dict[str, str] = {**ids, "signature": WAVE}
         admin = operator_of(self.world, role=Role.TENANT_ADMIN)
@@ -81,8 +85,15 @@ class House:
         }
 
     def sample(self) -> None:
-        """As the maintenance does every fifteen seconds, whatever is looked at."""
-        Sampler(self.world.house.database).run_once()
+        """As the maintenance does every fifteen seconds, or as seldom as it says itself."""
+        began = time.monotonic()
+        if began < self._due_at:
+            return
+        self._sampler.run_once()
+        ended = time.monotonic()
+        self._due_at = ended + self._sampler.next_pause(ended - began)
+        house = self.world.house
+        house.metrics.figures = house.database.run(latest_samples)
 
     def browser(self, path: str) -> Browser:
         """Whose page it is."""
@@ -99,17 +110,18 @@ class House:
         return took
 
 
-def measure(server: Server, *, events: int, samples: int) -> Iterator[Shown]:
-    """Each address, in both houses by turns."""
+def measure(server: Server, *, events: int, agents: int, samples: int) -> Iterator[Shown]:
+    """Each address, in both houses by turns; the large one has so many agents."""
     with ExitStack() as closing:
-        few, many = (
-            House(server.create_database(f"bench_console_{name}"), count, closing)
-            for name, count in (("few", FEW), ("many", events))
-        )
+        with hurried(server):
+            few, many = (
+                House(server.create_database(f"bench_console_{name}"), *amounts, closing)
+                for name, amounts in (("few", (FEW, AGENTS)), ("many", (events, agents)))
+            )
         gc.collect()
         gc.freeze()  # what both houses are made of is not looked through for each page
         closing.callback(gc.unfreeze)
-        for named, path in addresses(many).items():
+        for named, path in {SCRAPE: SCRAPE, **addresses(many)}.items():
             pairs = ((few, _of(few, named)), (many, path))
             for house, _ in pairs:
                 house.sample()

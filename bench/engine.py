@@ -104,11 +104,9 @@ class Engine:
             projects,
         )
 
-    def publish(self, bodies: list[bytes]) -> None:
-        publications = [
-            Publication(recipients=(self.agent.id,), project=SLUG, type="bench", payload=body)
-            for body in bodies
-        ]
+    def publish(self, bodies: list[bytes], *, priority: int = 0) -> None:
+        about = {"recipients": (self.agent.id,), "project": SLUG, "type": "bench"}
+        publications = [Publication(**about, priority=priority, payload=body) for body in bodies]
         self.database.run(lambda s: publish(s, self.producer, publications))
 
     def claim(self, limit: int) -> object:

@@ -1,6 +1,7 @@
 """A tenant with a life: hundreds of agents, and so many events in every state, with what they leave behind.
 
 By statements that make the events of an agent at once: a million take a server about two minutes.
+Beyond three hundred agents the others have twenty events each (crowd.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, insert, select, text, update
 
+from bench import crowd
 from restante.audit.chain import entry_hash
 from restante.coordination.assignments import State
 from restante.identity.agents import create_agent
@@ -60,9 +62,11 @@ class Amount:
         return max(1, self.events * PER_THOUSAND[what] // 1_000)
 
 
-def furnish(world: World, home: Household, events: int) -> None:
+def furnish(world: World, home: Household, events: int, *, agents: int = AGENTS) -> None:
     """Fill the tenant of `home`; its agent has the largest inbox, and all that pages show one of."""
     amount, run = Amount(events), world.house.database.run
+    others_beside = max(0, agents - AGENTS)
+    events -= others_beside * crowd.EVENTS
     tenant_id = world.tenants["acme"]
     first = decode_id(Prefix.AGENT, home.agent.id)
     others = run(lambda s: [_agent(s, tenant_id, number) for number in range(1, AGENTS)])
@@ -79,6 +83,7 @@ def furnish(world: World, home: Household, events: int) -> None:
         _scheduled(connection, first, amount.of("scheduled"))
         connection.execute(text("DROP TABLE numbers"))
         connection.commit()
+        crowd.crowd(connection, first, others_beside)
     for rows, table in (
         (_attempts(run(database_now), home, amount.of("attempts")), callback_attempt),
         (_assignments(run, home, amount.of("assignments")), assignment),

@@ -1,20 +1,27 @@
-"""Growth: claim and read in an inbox of months, beside the same in one that is almost empty.
+"""Growth: the verbs in inboxes of months and of a busy tenant, beside the same in one that is almost empty.
 
-And the rows that every verb touches there: the guards that the suite tries in a tenth of it.
+And the rows that every verb touches in the largest: the guards that the suite tries in a tenth of it.
 """
 
 from __future__ import annotations
 
 import random
+import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
+from bench import raw
+from bench.crowd import crowd
 from bench.engine import SLUG, Engine
+from bench.hurry import hurried
 from bench.payloads import payloads
 from restante.inbox.browse import ReadRequest, read_page
 from restante.storage.ids import new_id
@@ -26,24 +33,34 @@ from tests.support.servers import Server
 
 LIMIT = 10
 MOST = 1.3
-"""The full inbox may take so many times the empty one's median."""
-STOCK = 20
-"""Claims' worth of events that the almost empty inbox has."""
+"""Each may take so many times the almost empty inbox's median."""
+VERBS = ("publish", "claim", "settle", "read")
+FEWEST = 1_000
+"""Completed events of the almost empty inbox, with nothing around them."""
+AGENTS = (100, 10_000)
+PASSED = 20_000
+"""Events that go through an inbox under the snapshot before it is measured."""
+ROW_BYTES = 1_200
+FIRST = 2
+"""The priority of what is published: it is claimed before what lies there, whose keys would cost more."""
+AROUND = 600_000
+"""Events around the completed ones of a full inbox."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Medians in milliseconds."""
+    """Medians in milliseconds. `case`: what there is besides what `few_ms` was measured in."""
 
     kind: str
     verb: str
-    empty_ms: float
-    full_ms: float
+    case: str
+    few_ms: float
+    many_ms: float
 
     @property
     def ratio(self) -> float:
-        """How many times as long in the full inbox."""
-        return self.full_ms / self.empty_ms
+        """How many times as long."""
+        return self.many_ms / self.few_ms
 
     def told(self) -> dict[str, Any]:
         """For the result file."""
@@ -67,74 +84,120 @@ class Touched:
 
 
 class Inbox:
-    """An inbox in a database of its own."""
+    """An inbox in a database of its own, with `amounts` in it and so many other agents beside it."""
 
-    def __init__(self, url: str, amounts: Amounts | None) -> None:
+    def __init__(self, url: str, amounts: Amounts, *, agents: int = 1) -> None:
         self.engine = Engine(url)
         self._bodies = payloads(9)
-        self.stock(1)
-        self.amounts = amounts
-        if amounts is not None:
-            first = self.engine.claim(LIMIT)
-            agent, project = self.engine.agent, self.engine.project
-            with self.engine.database.engine.connect() as connection:
-                fill(connection, agent.id, amounts, project_id=project.id, elsewhere_id=new_id())
-            self.engine.ack(first)
+        self.publish()
+        first = self.engine.claim(LIMIT)
+        agent, project = self.engine.agent, self.engine.project
+        with self.engine.database.engine.connect() as connection:
+            fill(connection, agent.id, amounts, project_id=project.id, elsewhere_id=new_id())
+            crowd(connection, agent.id, agents - 1)
+        self.engine.ack(first)
 
-    def stock(self, batches: int) -> None:
-        """Publish so many claims' worth of events."""
-        for _ in range(batches):
-            self.engine.publish([next(self._bodies) for _ in range(LIMIT)])
-
-    def claim(self) -> float:
-        """Seconds of a claim; what it took is acked afterwards."""
+    def laps(self) -> dict[str, float]:
+        """Seconds of each verb, once: what is published is claimed and settled."""
+        published = self.publish()
         began = time.perf_counter()
         claimed = self.engine.claim(LIMIT)
-        took = time.perf_counter() - began
+        took = time.perf_counter()
+        self.engine.ack(claimed)
+        settled = time.perf_counter()
         if len(claimed) != LIMIT:
             raise RuntimeError(f"a claim got {len(claimed)} of {LIMIT} events")
-        self.engine.ack(claimed)
-        return took
+        return {
+            "publish": published,
+            "claim": took - began,
+            "settle": settled - took,
+            "read": self._read(random.random() * 0.8),
+        }
 
-    def read(self, where: float) -> float:
+    def publish(self) -> float:
+        """A claim's worth of events, the seconds of it."""
+        bodies = [next(self._bodies) for _ in range(LIMIT)]
+        began = time.perf_counter()
+        self.engine.publish(bodies, priority=FIRST)
+        return time.perf_counter() - began
+
+    def pass_through(self, count: int) -> None:
+        """Have so many events published, claimed and settled."""
+        for _ in range(0, count, 100):
+            self.engine.publish([next(self._bodies) for _ in range(100)])
+            self.engine.ack(self.engine.claim(100))
+
+    def _read(self, where: float) -> float:
         """Seconds of reading a page that begins so far into the inbox (0 to 1)."""
         agent, project = self.engine.agent, self.engine.project
-        head = self._head()
         request = ReadRequest(
-            projects=(project,), limit=LIMIT, after_cursor=int(where * max(0, head - 2 * LIMIT))
+            projects=(project,),
+            limit=LIMIT,
+            after_cursor=int(where * max(0, self._head() - 2 * LIMIT)),
         )
         began = time.perf_counter()
-        page = self.engine.database.run(lambda session: read_page(session, agent, request))
-        took = time.perf_counter() - began
-        if len(page.events) != LIMIT:
-            raise RuntimeError(f"a page has {len(page.events)} of {LIMIT} events")
-        return took
+        self.engine.database.run(lambda session: read_page(session, agent, request))
+        return time.perf_counter() - began
 
     def _head(self) -> int:
+        asked = text("SELECT head FROM inbox WHERE recipient_id = :r")
         with self.engine.database.engine.connect() as connection:
-            return int(connection.execute(text("SELECT MAX(head) FROM inbox")).scalar_one())
+            row = connection.execute(asked, {"r": self.engine.agent.id})
+            return int(row.scalar_one())
 
 
 def measure(
-    server: Server, amounts: Amounts, *, samples: int
+    server: Server, rows: Sequence[int], *, around: Amounts, samples: int
 ) -> tuple[list[Growth], list[Touched]]:
-    """Claims and reads, one inbox and the other in turn; then what every verb touches in the full one."""
-    empty = Inbox(server.create_database("bench_empty"), None)
-    full = Inbox(server.create_database("bench_full"), amounts)
-    try:
-        empty.stock(STOCK)
-        for inbox in (empty, full):
-            for _ in range(5):
-                inbox.claim()
-                inbox.stock(1)
-        found = [
-            _compare(server.kind, "claim", samples, empty, full, _claim),
-            _compare(server.kind, "read", samples, empty, full, _read),
-        ]
-        return found, list(_guarded(server.kind, full, amounts))
-    finally:
-        for inbox in (empty, full):
-            inbox.engine.database.engine.dispose()
+    """The verbs in each inbox in turn, then under a snapshot; then what each touches in the largest.
+
+    `rows`: how many completed events the full inboxes have; `around`: what else is in them.
+    """
+    _require_room(server.folder, rows)
+    bare = Amounts(FEWEST, *[0] * 5)
+    with ExitStack() as closing:
+
+        def opened(name: str, amounts: Amounts, agents: int = 1) -> Inbox:
+            with hurried(server):
+                inbox = Inbox(server.create_database(f"bench_{name}"), amounts, agents=agents)
+            closing.callback(inbox.engine.database.engine.dispose)
+            return inbox
+
+        few = opened("few", bare)
+        full = {
+            f"{count:,} events": (opened(f"full_{count}", replace(around, completed=count)), count)
+            for count in sorted(rows)
+        }
+        cases = {case: inbox for case, (inbox, _) in full.items()}
+        for agents in AGENTS:
+            cases[f"{agents:,} agents"] = opened(f"agents_{agents}", bare, agents)
+        found = _compare(server.kind, few, cases, samples)
+        passed = opened("passed", bare)
+        with _snapshot(passed):
+            passed.pass_through(PASSED)
+            case = f"a snapshot held since {PASSED:,} events"
+            found += _compare(server.kind, few, {case: passed}, samples)
+        largest, count = list(full.values())[-1]
+        return found, list(_guarded(server.kind, largest, replace(around, completed=count)))
+
+
+def _compare(kind: str, few: Inbox, cases: dict[str, Inbox], samples: int) -> list[Growth]:
+    """All in turn; the first few laps warm up."""
+    laps: dict[str, list[dict[str, float]]] = {case: [] for case in ("", *cases)}
+    for number in range(-5, samples):
+        for case, inbox in {"": few, **cases}.items():
+            lap = inbox.laps()
+            laps[case] += [lap] if number >= 0 else []
+    took = {
+        (case, verb): 1000 * median(lap[verb] for lap in some)
+        for case, some in laps.items()
+        for verb in VERBS
+    }
+    return [
+        Growth(kind, verb, case, took["", verb], took[case, verb])
+        for case in cases
+        for verb in VERBS
+    ]
 
 
 def _guarded(kind: str, full: Inbox, amounts: Amounts) -> Iterator[Touched]:
@@ -151,26 +214,25 @@ def _guarded(kind: str, full: Inbox, amounts: Amounts) -> Iterator[Touched]:
             yield Touched(kind, verb, guard.case, cost.rows, guard.rows, told)
 
 
-def _claim(inbox: Inbox) -> float:
-    took = inbox.claim()
-    inbox.stock(1)
-    return took
+@contextmanager
+def _snapshot(inbox: Inbox) -> Iterator[None]:
+    """A reader elsewhere holds what the server was, as a dump does: nothing is purged meanwhile."""
+    url = make_url(inbox.engine.database.engine.url)
+    connection = raw.connect(url.host, url.port, url.database)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            cursor.execute("SELECT COUNT(*) FROM agent_inbox")
+            cursor.fetchall()
+        yield
+    finally:
+        connection.close()
 
 
-def _read(inbox: Inbox) -> float:
-    return inbox.read(random.random() * 0.8)
-
-
-def _compare(
-    kind: str,
-    verb: str,
-    samples: int,
-    empty: Inbox,
-    full: Inbox,
-    once: Callable[[Inbox], float],
-) -> Growth:
-    took: tuple[list[float], list[float]] = ([], [])
-    for _ in range(samples):
-        for inbox, laps in zip((empty, full), took, strict=True):
-            laps.append(once(inbox))
-    return Growth(kind, verb, 1000 * median(took[0]), 1000 * median(took[1]))
+def _require_room(folder: Path, rows: Sequence[int]) -> None:
+    """Refuse where the disk has less than the rows take, twice over for logs."""
+    needed = 2 * ROW_BYTES * sum(count + AROUND for count in rows)
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise RuntimeError(f"{needed / 1e9:.0f} GB are needed, and {free / 1e9:.0f} GB are free")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench import console, doorbell, fanout, growth, throughput, webhooks
+from bench import console, doorbell, fanout, growth, herd, polls, throughput, webhooks
 from bench.console import Shown
 from bench.doorbell import Doorbell
 from bench.fanout import Fanout
 from bench.growth import Growth, Touched
+from bench.herd import Herd
+from bench.polls import Polls
+from bench.requests import Asked
 from bench.throughput import Row, medians
 from bench.webhooks import Deliveries
 
@@ -18,12 +21,13 @@ HALVES = {"publish": "publish", "consume": "claim + ack"}
 
 @dataclass(frozen=True)
 class Promise:
-    """Something the product has to keep, and whether it did."""
+    """Something the product has to keep, and whether it did. `detail`: what is of this run alone."""
 
     what: str
     figure: float
     bound: float
     at_least: bool
+    detail: str = ""
 
     @property
     def kept(self) -> bool:
@@ -34,7 +38,8 @@ class Promise:
         """For a person."""
         sign = ">=" if self.at_least else "<="
         word = "kept  " if self.kept else "BROKEN"
-        return f"  {word}  {self.what:<58} {self.figure:8.2f}  {sign} {self.bound:g}"
+        detail = f"  ({self.detail})" if self.detail else ""
+        return f"  {word}  {self.what:<58} {self.figure:8.2f}  {sign} {self.bound:g}{detail}"
 
 
 def throughput_table(rows: Sequence[Row]) -> Iterable[str]:
@@ -62,13 +67,19 @@ def throughput_promises(rows: Sequence[Row]) -> Iterable[Promise]:
             yield Promise(what, rate / raw, bound, at_least=True)
 
 
-def growth_promises(found: Sequence[Growth]) -> Iterable[Promise]:
-    """The full inbox's median in those of the empty one."""
+def request_promises(found: Sequence[Asked]) -> Iterable[Promise]:
+    """Each call's rate in that of its floor."""
     for one in found:
-        what = (
-            f"{one.kind}: {one.verb} in a full inbox ({one.full_ms:.1f} of {one.empty_ms:.1f} ms)"
-        )
-        yield Promise(what, one.ratio, growth.MOST, at_least=False)
+        what = f"{one.kind}: {one.case}, of {one.floor}"
+        yield Promise(what, one.ratio, one.least, at_least=True)
+
+
+def growth_promises(found: Sequence[Growth]) -> Iterable[Promise]:
+    """The median among much in that among little."""
+    for one in found:
+        detail = f"{one.many_ms:.1f} of {one.few_ms:.1f} ms"
+        what = f"{one.kind}: {one.verb}, {one.case}"
+        yield Promise(what, one.ratio, growth.MOST, at_least=False, detail=detail)
 
 
 def guard_promises(found: Sequence[Touched]) -> Iterable[Promise]:
@@ -76,8 +87,9 @@ def guard_promises(found: Sequence[Touched]) -> Iterable[Promise]:
     for kind, verb in dict.fromkeys((one.kind, one.verb) for one in found):
         mine = [one for one in found if (one.kind, one.verb) == (kind, verb)]
         worst = max(mine, key=lambda one: one.rows / one.bound)
-        what = f"{kind}: rows touched, {worst.case}"
-        yield Promise(what, worst.rows, worst.bound, at_least=False)
+        detail = f"{worst.case}: {worst.rows} of {worst.bound}"
+        what = f"{kind}: rows touched by {verb}, of its bound"
+        yield Promise(what, worst.rows / worst.bound, 1, at_least=False, detail=detail)
         what = f"{kind}: plans of {verb} that scan, merge or sort"
         yield Promise(what, sum(len(one.faults) for one in mine), 0, at_least=False)
 
@@ -104,10 +116,37 @@ def doorbell_promises(found: Sequence[Doorbell]) -> Iterable[Promise]:
                 one.frame_p99_ms,
                 doorbell.MOST_P99_MS,
             ),
+            (
+                f"publish at another host to frame, {ringing} streams, p99 ms",
+                one.elsewhere_p99_ms,
+                doorbell.MOST_ELSEWHERE_P99_MS,
+            ),
             (f"memory of an idle stream of {idle}, KiB", one.rss_kb, doorbell.MOST_RSS_KB),
+            (
+                f"statements of {idle} idle streams, of {doorbell.FEW}",
+                one.statements_ratio,
+                doorbell.MOST_STATEMENTS,
+            ),
             (f"a call's p99 beside {idle} streams, of alone", one.probe_ratio, doorbell.MOST_PROBE),
         ):
             yield Promise(f"{kind}: {what}", figure, bound, at_least=False)
+
+
+def polls_promises(found: Sequence[Polls]) -> Iterable[Promise]:
+    """A wake beside the calls it stands for, and what waiting asks of the database."""
+    for one in found:
+        what = f"{one.kind}: wake of a held poll, of a publish and a read"
+        yield Promise(what, one.wake_ratio, polls.MOST_WAKE, at_least=False)
+        what = f"{one.kind}: statements of {one.held} held polls, of none"
+        yield Promise(what, one.statements_ratio, polls.MOST_STATEMENTS, at_least=False)
+
+
+def herd_promises(found: Sequence[Herd]) -> Iterable[Promise]:
+    """How soon all are back."""
+    for one in found:
+        what = f"{one.kind}: {one.streams:,} streams back after a restart, of a bare Flask"
+        detail = f"{one.back_seconds:.1f} of {one.flask_seconds:.1f} s, answers {one.answers}"
+        yield Promise(what, one.ratio, herd.MOST, at_least=False, detail=detail)
 
 
 def webhook_promises(found: Sequence[Deliveries]) -> Iterable[Promise]:
@@ -122,8 +161,8 @@ def console_promises(found: Sequence[Shown]) -> Iterable[Promise]:
     for kind in dict.fromkeys(one.kind for one in found):
         mine = [one for one in found if one.kind == kind]
         worst = max(mine, key=lambda one: one.ratio)
-        what = f"{kind}: {worst.address} at 1,000,000 events, of 1,000"
-        yield Promise(what, worst.ratio, console.MOST, at_least=False)
-        what = f"{kind}: of {len(mine)} pages over that"
+        what = f"{kind}: the page that many events slow down most"
+        yield Promise(what, worst.ratio, console.MOST, at_least=False, detail=worst.address)
+        what = f"{kind}: pages over that"
         over = sum(one.ratio > console.MOST for one in mine)
-        yield Promise(what, over, 0, at_least=False)
+        yield Promise(what, over, 0, at_least=False, detail=f"of {len(mine)}")

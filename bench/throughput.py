@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import socket
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,16 +12,13 @@ from typing import Any
 from sqlalchemy.engine import make_url
 
 from bench import raw
+from bench.bare_flask import BareFlask
 from bench.cell import Cell, run
 from bench.load import Load
 from bench.product import Product
 from bench.sides import Client, HTTPClient, RawClient, Tokens
 from restante.storage.ids import new_id
-from tests.support.ports import free_port
-from tests.support.processes import Process
 from tests.support.servers import Server
-from tests.support.serving import ROOT
-from tests.support.waiting import wait_until
 
 CLIENTS = 16
 SIDES = ("raw", "flask", "restante")
@@ -64,10 +58,11 @@ class Stage:
         self._raw = make_url(url)
         raw.make_tables(url)
         self.product: Product | None = None
-        self.flask: Process | None = None
+        self.flask: BareFlask | None = None
         if "flask" in sides:
-            self.flask_port = free_port()
-            self.flask = self._flask(folder, self.flask_port)
+            where = f"{self._raw.host}:{self._raw.port}/{self._raw.database}"
+            settings = {"BENCH_DATABASE": where}
+            self.flask = BareFlask("bench.flask_floor:app", folder / "flask.log", settings=settings)
             self._closing.callback(self.flask.stop)
         if "restante" in sides:
             self.product = Product(server.create_database("bench_restante"), folder)
@@ -88,14 +83,15 @@ class Stage:
         if side == "raw":
             host, port, name = self._raw.host, self._raw.port, self._raw.database
             return lambda n: RawClient(host, port, name, recipients[n])
-        port = self.flask_port
+        assert self.flask
+        port = self.flask.port
         return lambda n: HTTPClient("127.0.0.1", port, f"agt_{recipients[n].hex()}", Tokens())
 
     def processes(self, side: str) -> list[int]:
         """The servers of a side: the database's, and the web workers."""
         workers: list[int] = []
         if side == "flask" and self.flask:
-            workers = children(self.flask.pid)
+            workers = children(self.flask.process.pid)
         if side == "restante" and self.product:
             workers = self.product.served.worker_pids()
         return [self.server.pid, *workers]
@@ -103,35 +99,10 @@ class Stage:
     def _connect(self) -> raw.Connection:
         return raw.connect(self._raw.host, self._raw.port, self._raw.database)
 
-    def _flask(self, folder: Path, port: int) -> Process:
-        process = Process(
-            [
-                *(sys.executable, "-m", "gunicorn", "bench.flask_floor:app"),
-                *("--worker-class", "gevent", "--workers", "2", "--bind", f"127.0.0.1:{port}"),
-                *("--keep-alive", "20", "--log-level", "warning", "--no-control-socket"),
-            ],
-            log=folder / "flask.log",
-            env={
-                **os.environ,
-                "BENCH_DATABASE": f"{self._raw.host}:{self._raw.port}/{self._raw.database}",
-            },
-            cwd=ROOT,
-        )
-        wait_until(lambda: _listens(port), "the bare Flask", timeout_seconds=30)
-        return process
-
 
 def children(pid: int) -> list[int]:
     """The processes that one has started."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def measure(

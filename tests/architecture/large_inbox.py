@@ -6,7 +6,7 @@ tenth, since a million rows would cost it minutes; `RESTANTE_PLAN_SCALE=1` has t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select, text
@@ -30,11 +30,11 @@ class Amounts:
     waiting: int = 100_000
     elsewhere: int = 100_000
     scheduled: int = 100_000
+    delayed: int = 100_000
 
     def scaled(self, by: float) -> Amounts:
         """The same mixture, smaller."""
-        parts = (self.completed, self.claimable, self.waiting, self.elsewhere, self.scheduled)
-        return Amounts(*(int(part * by) for part in parts))
+        return Amounts(*(int(part * by) for part in astuple(self)))
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,13 @@ def fill(
         "fence_base": f"IF(n < {KEYS}, 0, NULL)",
     }
     waiting = {"key_hash": key, "ordering_sequence": f"2 + n DIV {KEYS}"}
+    delayed = dict.fromkeys(("not_before", "due_at"), "UTC_TIMESTAMP(6) + INTERVAL 1 DAY")
     for gate, count, columns in (
         (Gate.COMPLETED, amounts.completed, {"final_at": "UTC_TIMESTAMP(6)"}),
         (Gate.CLAIMABLE, amounts.claimable, claimable),
         (Gate.WAITING, amounts.waiting, waiting),
         (Gate.CLAIMABLE, amounts.elsewhere, {"project_id": f"X'{elsewhere_id.hex()}'"}),
+        (Gate.DELAYED, amounts.delayed, delayed),
     ):
         _events(connection, values, gate, head, count, columns)
         if gate is Gate.WAITING:
@@ -181,9 +183,8 @@ def _many(
         connection.execute(
             text(
                 f"INSERT INTO {table} ({names}) SELECT {made} FROM"
-                f" (SELECT a.d * {DIGITS} + b.d AS n FROM digit a JOIN thousand b"
-                f" WHERE a.d BETWEEN {first // DIGITS} AND {(last - 1) // DIGITS}) numbers"
-                f" WHERE n BETWEEN {first} AND {last - 1} ORDER BY n"
+                f" (SELECT {first} + a.d * {DIGITS} + b.d AS n FROM digit a JOIN thousand b"
+                f" WHERE a.d < {CHUNK // DIGITS}) numbers WHERE n < {last} ORDER BY n"
             ),
             values,
         )

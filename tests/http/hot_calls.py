@@ -22,13 +22,16 @@ from restante.identity.tenants import create_tenant
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Session
 from tests.http.signing import Signer
-from tests.http.world import verbs
 
 SLUG = "hot"
+GRANTS = tuple(f"agent:{SLUG}:{verb}" for verb in ("read", "claim", "publish", "memory"))
 PAYLOAD = {"type": "note", "text": "x" * 270}
 PAGE = 10
 KEYS = 50
 """Keys that an agent remembers."""
+LEASE_SECONDS = 600
+"""So that no lease ends while things are measured."""
+ONE = {"limit": 1, "lease_seconds": LEASE_SECONDS}
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def enrol(session: Session, count: int) -> list[Enrolment]:
     producer = encode_id(Prefix.SERVICE, made.id), made.client_secret
 
     def agent(name: str) -> tuple[str, str]:
-        one: Enrolled = create_agent(session, tenant_id, name=name, grants=tuple(verbs(SLUG)))
+        one: Enrolled = create_agent(session, tenant_id, name=name, grants=GRANTS)
         return encode_id(Prefix.AGENT, one.id), one.client_secret
 
     return [Enrolment(agent(f"agent-{n}"), agent(f"peer-{n}"), producer) for n in range(count)]
@@ -88,7 +91,7 @@ class Desk:
         self._carry, self._who = carry, who
         self.agent_id, self.peer_id = who.agent[0], who.peer[0]
         self._tokens = {
-            who.agent: self._token(who.agent, " ".join(verbs(SLUG))),
+            who.agent: self._token(who.agent, " ".join(GRANTS)),
             who.producer: self._token(who.producer, ""),
         }
         minted = self.done(self.as_agent("POST", "A/signing-keys", {})).json
@@ -147,11 +150,13 @@ class Desk:
     def publish(self, count: int = 1) -> None:
         """Have so many events in the agent's inbox."""
         events = [self.publication(self.agent_id)] * count
-        self.done(self.as_producer("POST", "events", {"events": events}))
+        if events:
+            self.done(self.as_producer("POST", "events", {"events": events}))
 
     def claim(self) -> list[dict[str, Any]]:
         """Claim everything there is; fences of what came."""
-        events = self.done(self.as_agent("POST", "A/inbox/claim", {"limit": 100})).json["events"]
+        everything = {**ONE, "limit": 100}
+        events = self.done(self.as_agent("POST", "A/inbox/claim", everything)).json["events"]
         return [{name: e[name] for name in ("event_id", "claim_generation")} for e in events]
 
 
@@ -161,12 +166,12 @@ def publish(desk: Desk) -> Request:
 
 def claim(desk: Desk) -> Request:
     desk.publish()
-    return desk.as_agent("POST", "A/inbox/claim", {"limit": PAGE})
+    return desk.as_agent("POST", "A/inbox/claim", ONE)
 
 
 def claim_in_vain(desk: Desk) -> Request:
     desk.claim()
-    return desk.as_agent("POST", "A/inbox/claim", {"limit": PAGE})
+    return desk.as_agent("POST", "A/inbox/claim", ONE)
 
 
 def settle(desk: Desk) -> Request:
@@ -193,15 +198,16 @@ def turn(desk: Desk) -> Request:
 
 
 def read(desk: Desk) -> Request:
-    desk.publish(PAGE)
-    return desk.as_agent("GET", f"A/inbox?limit={PAGE}")
+    """A full page."""
+    page = desk.as_agent("GET", f"A/inbox?limit={PAGE}")
+    desk.publish(max(0, PAGE - len(desk.done(page).json["events"])))
+    return page
 
 
 def state(desk: Desk) -> Request:
     """All that is remembered, on one page."""
-    for number in range(
-        KEYS if not desk.done(desk.as_agent("GET", "A/memory")).json["entries"] else 0
-    ):
+    known = desk.done(desk.as_agent("GET", "A/memory")).json["entries"]
+    for number in range(0 if known else KEYS):
         value = {"value": {"text": "x" * 100}}
         desk.done(desk.as_agent("PUT", f"A/memory/{SLUG}/key-{number}", value))
     return desk.as_agent("GET", "A/state")
@@ -217,17 +223,7 @@ def subscribe(desk: Desk) -> Request:
 
 def signed_claim(desk: Desk) -> Request:
     desk.publish()
-    return desk.signed("POST", f"agents/{desk.agent_id}/inbox/claim", {"limit": PAGE})
-
-
-def signed_publish(desk: Desk) -> Request:
-    return desk.signed(
-        "POST", f"agents/{desk.agent_id}/events", {"project": SLUG, "payload": PAYLOAD}
-    )
-
-
-def own_publish(desk: Desk) -> Request:
-    return desk.as_agent("POST", "A/events", {"project": SLUG, "payload": PAYLOAD})
+    return desk.signed("POST", "A/inbox/claim", ONE)
 
 
 Prepare = Callable[[Desk], Request]
