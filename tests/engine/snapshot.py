@@ -24,7 +24,7 @@ def snapshot(database: Database) -> Rows:
 
     def work(session: Session) -> Rows:
         rows: Rows = {}
-        filled = set(session.connection().execute(FILLED).scalars())
+        filled = set(session.connection().exec_driver_sql(FILLED).scalars())
         for table in metadata.sorted_tables:
             if table.name in HINTS or table.name not in filled:
                 continue

@@ -1,6 +1,6 @@
 """What every application of a test process would make again and alike, made once.
 
-An application of a test spends most of its time on compiling: its routes' builders, its templates,
+An application of a test spends most of its time on compiling: its routes, its templates,
 its statements; and on reading the system's certificates. What it does is its own; what is compiled is shared.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def share_what_is_compiled() -> None:
     """For all applications that this process makes from here on."""
     patch = pytest.MonkeyPatch()
     patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": _Templates()})
-    patch.setattr(Rule, "_compile_builder", _remembered(Rule._compile_builder))
+    patch.setattr(Rule, "compile", _compiled_once(Rule.compile))
     patch.setattr("extensions.make_engine", cache(_unflushed_engine))
     patch.setattr("workers.egress.tls_context", cache(tls_context))
 
@@ -50,14 +51,22 @@ def _unflushed_engine(url: str, *, slots: int) -> Engine:
     return engine
 
 
-def _remembered(compile_builder: Callable[..., Any]) -> Callable[..., Any]:
-    """Builders of addresses by rule: its converters are the same in every application."""
-    kept: dict[Any, Any] = {}
+def _compiled_once(compiles: Callable[[Rule], None]) -> Callable[[Rule], None]:
+    """What routes are made of, by rule: its converters are the same in every application."""
+    kept: dict[Any, dict[str, Any]] = {}
 
-    def remembered(rule: Rule, append_unknown: bool = True) -> Any:  # noqa: FBT001, FBT002 - werkzeug's own
-        key = (rule.rule, str(rule.defaults), append_unknown)
+    def compiled(rule: Rule) -> None:
+        key = (rule.rule, rule.subdomain, rule.host, rule.merge_slashes, str(rule.defaults))
         if key not in kept:
-            kept[key] = compile_builder(rule, append_unknown)
-        return kept[key]
+            compiles(rule)
+            kept[key] = {name: getattr(rule, name) for name in _COMPILED}
+            return
+        for name, made in kept[key].items():
+            # its builders are methods of the rule
+            bound = made.__func__.__get__(rule) if isinstance(made, MethodType) else made
+            setattr(rule, name, bound)
 
-    return remembered
+    return compiled
+
+
+_COMPILED = ("_parts", "_trace", "_converters", "arguments", "_build", "_build_unknown")
