@@ -22,7 +22,7 @@ from tests.support.servers import Server
 
 CLIENTS = 16
 SIDES = ("raw", "flask", "restante")
-LEAST = {"publish": {1: 0.25, 10: 0.35, 100: 0.55}, "consume": {1: 0.3, 10: 0.5, 100: 0.65}}
+LEAST = {"publish": {1: 0.45, 10: 0.55, 100: 0.8}, "consume": {1: 0.45, 10: 0.7, 100: 1.0}}
 """The ratio to raw that the product has to keep, by batch."""
 
 Opener = Callable[[int], Client]
