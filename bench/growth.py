@@ -124,7 +124,7 @@ class Inbox:
     def pass_through(self, count: int) -> None:
         """Have so many events published, claimed and settled."""
         for _ in range(0, count, 100):
-            self.engine.publish([next(self._bodies) for _ in range(100)])
+            self.engine.publish([next(self._bodies) for _ in range(100)], priority=FIRST)
             self.engine.ack(self.engine.claim(100))
 
     def _read(self, where: float) -> float:
