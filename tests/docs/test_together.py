@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -80,6 +81,7 @@ def test_four_agents_share_the_demo_tenants_work(checkout: Checkout, tmp_path: P
         page = browser.new_page()
         wait_until(lambda: opened(page, site), "the page to be served")
         assert running.popen.wait(120) == 0, running.tail()
+        wait_until(lambda: is_over(running), "what it had started to end")
         assert page.locator("li").all_text_contents() == ["Mind the step."]
     finally:
         context.__exit__(None, None, None)
@@ -98,6 +100,15 @@ def test_the_start_of_the_README_receives_the_first_event(
         wait_until(lambda: "greeting" in running.log.read_text(), "the first event")
     finally:
         running.kill_group()
+
+
+def is_over(process: Process) -> bool:
+    """Tell whether nothing runs any more of all that it started."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def opened(page: Page, url: str) -> bool:
