@@ -19,7 +19,7 @@ SECONDS = 30
 
 
 async def shown(client: Client) -> str:
-    return (await client.read_resource(PENDING)).contents[0].text  # type: ignore[union-attr]
+    return (await client.read_resource(PENDING)).contents[0].text  # type: ignore[union-attr]  # it is text
 
 
 def streams(agent: Any) -> int:
@@ -44,7 +44,7 @@ def test_a_harness_that_listens_is_told_of_mail_and_of_nothing_else(
                     for number in range(2):
                         mail(agent, n=number)
                         event = await anext(told)
-                        assert event.uri == PENDING  # type: ignore[union-attr]
+                        assert event.uri == PENDING  # type: ignore[union-attr]  # nothing else was asked for
                         assert await shown(client)
             assert streams(agent) == 1
 
