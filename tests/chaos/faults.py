@@ -23,6 +23,7 @@ from tests.support.serving import Served
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.2, 2.5
 FEW_CONNECTIONS = 12
 USUAL_CONNECTIONS = 400
+SOMETHING_WRITTEN = "CREATE DATABASE IF NOT EXISTS written"
 
 
 def _web_worker(node: Served, draw: random.Random) -> int | None:
@@ -128,10 +129,19 @@ def database_restarted(house: House, draw: random.Random) -> Iterator[None]:
 
 
 def disk_full(house: House, draw: random.Random) -> Iterator[None]:
-    """The database has not a byte left to write to. MySQL waits for one, and looks once a minute."""
-    with filled(_server(house).folder):
+    """The database has not a byte left to write to. MySQL waits for one, and looks once a minute.
+
+    It ends itself where it cannot write its binary log (`binlog_error_action`), and is started again.
+    """
+    server = _server(house)
+    with filled(server.folder):
         yield
-    _server(house).execute("CREATE DATABASE IF NOT EXISTS written")
+    try:
+        server.execute(SOMETHING_WRITTEN)
+    except pymysql.OperationalError:
+        server.kill()
+        server.launch()
+        server.execute(SOMETHING_WRITTEN)
 
 
 def database_read_only(house: House, draw: random.Random) -> Iterator[None]:

@@ -9,6 +9,7 @@ Streets and wires are proxies: one a node, one a server. Only processes that wer
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -186,7 +187,9 @@ def house(
     clocks = [off_by(hours) for hours in hours_off] or [{}]
     settings = dict(SETTINGS)
     if broken:
-        settings |= {"CHAOS_BROKEN": broken, "PYTHONPATH": str(BROKEN)}
+        settings["CHAOS_BROKEN"] = broken
+    if broken or hours_off:
+        settings["PYTHONPATH"] = os.pathsep.join([str(BROKEN), os.environ.get("PYTHONPATH", "")])
     with ExitStack() as stack:
         if small_disk:
             stack.enter_context(small(folder / backend))

@@ -189,7 +189,7 @@ class Alone(Served):
     """The same in an interpreter of its own, as its users start it: its environment says what is loaded."""
 
     def _start(self) -> Process:
-        words = ["serve", "--host", "127.0.0.1", "--port", self.port, "--workers", self.workers]
-        argv = [RESTANTE, *map(str, words)]
+        where = ["--host", "127.0.0.1", "--port", str(self.port)]
+        argv = [RESTANTE, "serve", *where, "--workers", str(self.workers)]
         env = environment(self.database_url, self.settings)
         return Process(argv, log=self.log, env=env, cwd=ROOT)

@@ -1,13 +1,14 @@
 """Builds that are broken on purpose: a server that starts with this folder in its path has one thing spoilt.
 
 CHAOS_BROKEN names which. The module that holds it is changed as it is imported, so that nothing is
-imported before the server wants it.
+imported before the server wants it. And where the clock is off, what its library breaks is mended.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import select
 import sys
 import time
 from types import ModuleType
@@ -124,5 +125,12 @@ class Spoiler:
         return spec
 
 
+def sleep(seconds: float) -> None:
+    """Python's own is until an instant of the monotonic clock, which libfaketime refuses (EINVAL)."""
+    select.select((), (), (), seconds)
+
+
+if "FAKETIME" in os.environ:
+    time.sleep = sleep
 if wanted := os.environ.get("CHAOS_BROKEN"):
     sys.meta_path.insert(0, Spoiler(wanted))
