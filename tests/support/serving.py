@@ -190,6 +190,6 @@ class Alone(Served):
 
     def _start(self) -> Process:
         where = ["--host", "127.0.0.1", "--port", str(self.port)]
-        argv = [RESTANTE, "serve", *where, "--workers", str(self.workers)]
+        argv: list[str | Path] = [RESTANTE, "serve", *where, "--workers", str(self.workers)]
         env = environment(self.database_url, self.settings)
         return Process(argv, log=self.log, env=env, cwd=ROOT)
