@@ -131,7 +131,7 @@ def database_restarted(house: House, draw: random.Random) -> Iterator[None]:
 def disk_full(house: House, draw: random.Random) -> Iterator[None]:
     """The database has not a byte left to write to. MySQL waits for one, and looks once a minute.
 
-    It ends itself where it cannot write its binary log (`binlog_error_action`), and is started again.
+    It may end itself then (`binlog_error_action`), and is started again.
     """
     server = _server(house)
     with filled(server.folder):
