@@ -13,6 +13,7 @@ import pymysql
 import pytest
 from sqlalchemy import event
 
+from restante.inbox.known_recipients import KNOWN
 from restante.signals.hub import Bell
 from restante.storage import driver
 from tests.docs.pages import ROOT
@@ -24,6 +25,8 @@ from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.servers_only
 PAGE = ROOT / "docs/performance.md"
+WARM = 6
+"""Calls after which a process knows what it goes by: keys, tokens, recipients, whether they are there."""
 ROW = re.compile(r"^\| ([^|]+?) +\| +(\d+) \| +(\d+) \|", re.MULTILINE)
 CALLS: dict[str, Callable[[Desk], Request]] = {
     "publish": hot_calls.publish,
@@ -73,8 +76,14 @@ class Counting:
 @pytest.fixture
 def world(database: TestDatabase) -> Iterator[World]:
     with open_world(database.url, {}) as one:
-        # what is known of a caller stays known
-        one.house.authority._monotonic = lambda: 1000.0
+        house = one.house
+
+        def still() -> float:
+            """What is known of callers, signers and recipients stays known."""
+            return 1000.0
+
+        house.authority._monotonic = house.signers._monotonic = still
+        house.database.info[KNOWN].clock = house.reachability._clock = still
         yield one
 
 
@@ -129,7 +138,8 @@ def told() -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_asks_what_the_page_says(desk: Desk, counting: Counting, name: str) -> None:
-    desk.done(CALLS[name](desk))  # whoever comes first makes what is then known
+    for _ in range(WARM):
+        desk.done(CALLS[name](desk))
     request = CALLS[name](desk)
     cost = counting.start()
     desk.done(request)
