@@ -25,7 +25,7 @@ from tests.chaos.disk import begin_again_with_mounts
 from tests.chaos.faults import OF_BACKENDS, ON_SMALL_DISKS, inflict
 from tests.chaos.history import Call
 from tests.chaos.house import Crew, House, house
-from tests.chaos.service import seconds_without, told
+from tests.chaos.service import seconds_without, served_at, told
 from tests.support.unavailable import Unavailable
 from tests.support.waiting import wait_until
 
@@ -71,9 +71,10 @@ class Report:
 
     def _outages(self) -> Iterator[str]:
         """Of each kind of fault, how long nobody was served."""
+        served = served_at(self.calls)
         seconds: dict[str, list[float]] = defaultdict(list)
         for one in self.faults:
-            seconds[one.name].append(seconds_without(self.calls, one.began_at, one.ended_at))
+            seconds[one.name].append(seconds_without(served, one.began_at, one.ended_at))
         for name, found in sorted(seconds.items()):
             yield f"  seconds without service, {name}: {told(found)}"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import islice
 
 from tests.chaos.history import Call, Outcome
 
@@ -12,26 +13,28 @@ WRITES = ("publish", "ack")
 NANOSECONDS = 1_000_000_000
 
 
-def seconds_without(calls: Iterable[Call], since: int, until: int) -> float:
-    """The longest time without an acknowledged publication or ack that a fault was in.
-
-    `since`, `until`: from when to when the fault lasted, in nanoseconds as in the calls.
-    """
-    ends = sorted(
+def served_at(calls: Iterable[Call]) -> list[int]:
+    """When publications and acks were acknowledged, in order, in nanoseconds as in the calls."""
+    return sorted(
         call.answered_at
         for call in calls
         if call.verb in WRITES and call.outcome is Outcome.OK and call.answered_at is not None
     )
-    if not ends or ends[0] > since:  # before it nobody had got so far
-        ends.insert(0, since)
-    return max(
-        (
-            (after - before) / NANOSECONDS
-            for before, after in pairwise(ends)
-            if after > since and before < until
-        ),
-        default=0.0,
-    )
+
+
+def seconds_without(served: Sequence[int], since: int, until: int) -> float:
+    """The longest time without an acknowledged publication or ack that a fault was in.
+
+    `served`: of `served_at`. `since`, `until`: from when to when the fault lasted, in the same.
+    """
+    first = bisect_right(served, since)
+    before = served[first - 1] if first else since  # before it nobody had got so far
+    longest = 0
+    for after in islice(served, first, None):
+        if before >= until:
+            break
+        longest, before = max(longest, after - before), after
+    return longest / NANOSECONDS
 
 
 def told(seconds: Sequence[float]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.history import Call
-from tests.chaos.service import NANOSECONDS, seconds_without, told
+from tests.chaos.service import NANOSECONDS, seconds_without, served_at, told
 
 
 def call(second: float, *, verb: str = "publish", status: int = 201) -> Call:
@@ -28,12 +28,12 @@ def test_it_is_the_longest_time_that_the_fault_was_in(
 ) -> None:
     calls = [call(at, verb="ack", status=200) for at in (0, 1, 2, 3, 10, 11, 12, 13)]
     calls += [call(5, status=503), call(6, status=0), call(7, verb="read", status=200)]
-    found = seconds_without(calls, int(since * NANOSECONDS), int(until * NANOSECONDS))
+    found = seconds_without(served_at(calls), int(since * NANOSECONDS), int(until * NANOSECONDS))
     assert found == seconds
 
 
 def test_before_anybody_was_served_it_begins_with_the_fault() -> None:
-    assert seconds_without([call(5), call(6)], 2 * NANOSECONDS, 5 * NANOSECONDS) == 3
+    assert seconds_without(served_at([call(5), call(6)]), 2 * NANOSECONDS, 5 * NANOSECONDS) == 3
     assert seconds_without([], 0, NANOSECONDS) == 0
 
 
