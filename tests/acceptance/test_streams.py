@@ -14,8 +14,7 @@ from restante.storage.transaction import Database
 from tests.acceptance.conftest import Serve, SetUp, upgraded
 from tests.acceptance.stage import Stage, call
 from tests.support.databases import create_empty
-from tests.support.processes import Process
-from tests.support.serving import RESTANTE, Served, environment
+from tests.support.serving import RestanteProcess, Served, environment
 from tests.support.waiting import wait_until
 
 FIGURES = {
@@ -204,8 +203,8 @@ def test_a_maintainer_of_its_own_rings_the_web_processes(
     stage: SetUp, migrated_database_url: str, tmp_path: Path
 ) -> None:
     here = stage(RESTANTE_MAINTENANCE="off")
-    maintainer = Process(
-        [RESTANTE, "maintain"],
+    maintainer = RestanteProcess(
+        ["maintain"],
         log=tmp_path / "maintain.log",
         env=environment(migrated_database_url, here.served.settings),
     )
