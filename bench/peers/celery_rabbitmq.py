@@ -45,6 +45,7 @@ class CeleryRabbitMQ(Peer):
     name = "celery"
     libraries = ("celery", "kombu", "amqp")
     publishes = claims = 1
+    remark = "RabbitMQ answers no ack and syncs none: what was acked may come again after a crash"
 
     def __init__(self, house: House) -> None:
         self.port, self.serial = free_port(), Serial()

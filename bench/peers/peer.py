@@ -24,7 +24,7 @@ class Peer:
     """One row of the table.
 
     `publishes`, `claims`: how many events one call takes. `durable`: what is acknowledged is on the disk,
-    by the server's own settings; `said` tells them, and the versions.
+    by the server's own settings; `said` tells them, and the versions. `remark`: what its figures hide.
     """
 
     name = ""
@@ -33,6 +33,7 @@ class Peer:
     claims = ANY
     durable = True
     said = ""
+    remark = ""
 
     def opener(self, clients: int) -> Callable[[int], Client]:
         """How a client of a new cell opens: each has a queue of its own, and it is empty."""

@@ -83,6 +83,8 @@ def _notes(
             yield f"{peer.name}: a call takes {peer.publishes} at most"
         elif peer.claims < most:
             yield f"{peer.name}: a claim takes {peer.claims} at most, whatever the batch"
+        if peer.remark:
+            yield f"{peer.name}: {peer.remark}"
     for name, reason in left_out.items():
         yield f"{name}: left out: {reason}"
     for row in rows:

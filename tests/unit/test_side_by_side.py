@@ -58,7 +58,9 @@ def test_nothing_is_missing_without_a_word() -> None:
     peers: list[Peer] = [Told("single", publishes=1), Told("serial", claims=1), Told("whole")]
     rows = [row("single", 1, 10), row("serial", 10, 10), row("whole", 10, 10, twice=3)]
     rows.append(Row("whole", 1, 1, None, {}, "Traceback\nRuntimeError: an ack was not taken"))
+    peers[2].remark = "acks are not synced"
     page = shown(rows, peers, nats="no such package")
+    assert "- whole: acks are not synced" in page
     assert "- single: a call takes 1 at most" in page
     assert "- serial: a claim takes 1 at most" in page
     assert "- nats: left out: no such package" in page
