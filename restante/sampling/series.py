@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
@@ -111,10 +111,16 @@ def percentile_ms(delivered: Sequence[int], share: float) -> float | None:
 
 def _began_within(session: Session, tenant_id: bytes, since: datetime) -> bool:
     """Whether the tenant's first inbox was made since: then all that ever came into one came since."""
-    first = session.connection().execute(
-        select(func.min(principal.c.created_at))
-        .join(inbox, inbox.c.recipient_id == principal.c.principal_id)
+    # ids are in the order in which they were made: the lowest is found without reading the others
+    lowest = (
+        select(inbox.c.recipient_id)
         .where(inbox.c.tenant_id == tenant_id)
+        .order_by(inbox.c.recipient_id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    first = session.connection().execute(
+        select(principal.c.created_at).where(principal.c.principal_id == lowest)
     )
     made_at = first.scalar()
     return made_at is not None and made_at >= since
