@@ -62,7 +62,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "--short", action="store_true", help="a few minutes: fewer, smaller, coarser"
+        "--short", action="store_true", help="a quarter of an hour: fewer, smaller, coarser"
     )
     parser.add_argument("--scenarios", default=",".join(SCENARIOS))
     parser.add_argument("--kinds", default="mariadb,mysql", help="database servers")

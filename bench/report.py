@@ -137,8 +137,8 @@ def polls_promises(found: Sequence[Polls]) -> Iterable[Promise]:
     for one in found:
         what = f"{one.kind}: wake of a held poll, of a publish and a read"
         yield Promise(what, one.wake_ratio, polls.MOST_WAKE, at_least=False)
-        what = f"{one.kind}: statements of {one.held} held polls, of none"
-        yield Promise(what, one.statements_ratio, polls.MOST_STATEMENTS, at_least=False)
+        what = f"{one.kind}: statements of a poll of {polls.WAIT_SECONDS} s that finds nothing"
+        yield Promise(what, one.poll_statements, polls.MOST_STATEMENTS, at_least=False)
 
 
 def herd_promises(found: Sequence[Herd]) -> Iterable[Promise]:
