@@ -22,6 +22,7 @@ from restante.identity.machines import Enrolled
 from restante.identity.projects import create_project
 from restante.identity.services import create_service
 from restante.identity.tenants import create_tenant
+from restante.identity.tokens import LIFETIME_SECONDS
 from restante.storage.ids import Prefix, encode_id
 from tests.support.serving import SECRET_KEY
 from tests.support.warm import share_what_is_compiled
@@ -92,6 +93,7 @@ class World:
     app: Flask
     client: FlaskClient
     tenants: dict[str, bytes] = field(default_factory=dict)
+    signed_in: list[tuple[Caller, list[str]]] = field(default_factory=list)
 
     @property
     def house(self) -> extensions.House:
@@ -133,6 +135,12 @@ class World:
 
     def narrowed(self, caller: Caller, scopes: list[str]) -> Caller:
         """The same one with a token that has these scopes."""
+        made = replace(caller, token=self.token(caller, scopes))
+        self.signed_in.append((made, scopes))
+        return made
+
+    def token(self, caller: Caller, scopes: list[str]) -> str:
+        """A new token of somebody's, with these scopes."""
         secret = b64encode(f"{caller.id}:{caller.secret}".encode()).decode()
         answer = self.client.post(
             "/oauth/token",
@@ -140,11 +148,19 @@ class World:
             headers={"Authorization": f"Basic {secret}"},
         )
         assert answer.status_code == 200, answer.text
-        return replace(caller, token=answer.json["access_token"])
+        token: str = answer.json["access_token"]
+        return token
 
     def pass_time(self, seconds: float) -> None:
-        """Move the database's clock, as the application sees it."""
+        """Move the database's clock, as the application sees it from now on.
+
+        Who has signed in does so again where its token may have run out.
+        """
         self.house.database.clock_offset += timedelta(seconds=seconds)
+        self.house.authority._keys.expire()
+        if seconds > LIFETIME_SECONDS / 2:
+            for caller, scopes in self.signed_in:
+                caller.token = self.token(caller, scopes)
 
 
 @contextmanager
