@@ -45,7 +45,11 @@ def primary_ended(house: House, draw: random.Random) -> Iterator[None]:
 
 
 def primary_changed(house: House, draw: random.Random) -> Iterator[None]:
-    """Another is made primary by hand; the one before goes on, and takes no writes."""
+    """Another is made primary by hand; the one before goes on, and takes no writes.
+
+    The group waits for every open transaction, and with it for a snapshot that is held: it is let go.
+    """
+    house.snapshot.close()
     group = _group(house)
     ((name,),) = group.secondary().execute("SELECT @@server_uuid")
     group.primary().execute(f"SELECT group_replication_set_as_primary('{name}')")
