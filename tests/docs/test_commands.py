@@ -11,6 +11,8 @@ import pytest
 from tests.docs.command_words import PROGRAMS, said, takes
 from tests.docs.pages import PAGES, ROOT, blocks
 
+MADE = re.compile(r"restante (agent|service) create --tenant (\S+) --name (\S+)")
+
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_programs_take_what_the_page_tells_them(page: Path) -> None:
@@ -37,6 +39,17 @@ def test_commands_are_found_wherever_they_stand(tmp_path: Path) -> None:
         ("restante", ["tenant", "create", "a"]),
         ("restante", ["doctor", "--json"]),
     ]
+
+
+def test_no_two_commands_of_the_pages_make_the_same_name() -> None:
+    made = [
+        found
+        for page in PAGES
+        for block in blocks(page)
+        for found in MADE.findall(block.text.replace("\\\n", " "))
+    ]
+    assert len(made) > 10
+    assert len(made) == len(set(made)), "who follows one page and then another is refused"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -27,28 +27,35 @@ def test_webhooks_are_tried_on_one_machine_as_the_page_says(
 ) -> None:
     shown = [b for b in blocks(ROOT / "docs" / "webhooks.md") if b.heading.startswith("Try it")]
     certificate, *steps = [block.text for block in shown if block.language == "sh"]
-    receiver = shlex.split([block.text for block in shown if block.language == "console"][1])
+    (_, entering, receiving) = [
+        line for block in shown if block.language == "console" for line in block.text.splitlines()
+    ]
+    assert entering == '$ cd "$HOOK"'
+    receiver = shlex.split(receiving)
     settings = {"RESTANTE_INSTANCE": str(tmp_path / "instance")}
-    (tmp_path / "instance").mkdir()
+    hook = tmp_path / "instance" / "hook"
+    hook.parent.mkdir()
     database_url = f"sqlite:///{tmp_path / 'instance' / 'restante.db'}"
     RestanteCommand(database_url, settings=settings).upgrade()
     port = str(free_port())
-    subprocess.run(["sh", "-eu", "-c", certificate], cwd=tmp_path, check=True, timeout=60)
+    made = environment(database_url, {"HOOK": str(hook)})
+    subprocess.run(["sh", "-eu", "-c", certificate], env=made, check=True, timeout=60)
+    assert hook.stat().st_mode & 0o077 == 0
     allowed = {
         **settings,
         "RESTANTE_EGRESS_ALLOW": f"localhost:{port}",
-        "RESTANTE_EGRESS_CA_FILE": str(tmp_path / "cert.pem"),
+        "RESTANTE_EGRESS_CA_FILE": str(hook / "cert.pem"),
     }
     served = serve(database_url, settings=allowed)
     path = f"{Path(sys.executable).parent}:{environment('', {})['PATH']}"
-    env = environment(database_url, {**served.settings, "PATH": path})
+    env = environment(database_url, {**served.settings, "PATH": path, "HOOK": str(hook)})
 
     def here(text: str) -> str:
         return text.replace(SERVED_AT, served.url).replace(PORT, port)
 
     words = [here(word) for word in receiver[1:]]  # without the prompt
     log = tmp_path / "receiver.log"
-    process = Process([*words, "--port", port], log=log, env=env, cwd=tmp_path)
+    process = Process([*words, "--port", port], log=log, env=env, cwd=hook)
     wait_until(lambda: "Listening" in process.tail(), "the receiver to listen")
     script = "\necho; echo '=== the end of a block ==='\n".join(map(here, steps))
     done = subprocess.run(
