@@ -8,6 +8,7 @@ from datetime import datetime
 
 from blueprints.console.charts import Chart, across_at, chart, spark
 from restante.sampling.series import Point, Range
+from restante.sampling.tally import CLASSES_MS
 
 UNKNOWN = "\N{EN DASH}"
 HOURS = 5
@@ -71,6 +72,16 @@ def short(seconds: float | None) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f}\N{NO-BREAK SPACE}ms"
     return f"{_two(seconds)}\N{NO-BREAK SPACE}s"
+
+
+def within(seconds: float | None) -> str:
+    """What lengths of a class are not above, all that a histogram knows of them; or what they are above."""
+    if seconds is None:
+        return UNKNOWN
+    longest = CLASSES_MS[-1] / 1000
+    if seconds > longest:
+        return f">\N{NO-BREAK SPACE}{short(longest)}"
+    return f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{short(seconds)}"
 
 
 def seconds(number: float | None) -> str:

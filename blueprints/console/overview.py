@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.history import grouped, rate, seconds, short, shown
+from blueprints.console.history import grouped, rate, seconds, shown, within
 from blueprints.console.needs import MOST_NEEDS, needs
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -85,8 +85,8 @@ def overview(session: Session, who: SignedIn) -> Response:
         rows=grouped(points, ROWS),
         as_table=request.args.get("view") == "table",
         leases_ended=hour.lease_expirations,
-        delivery=[short(None if share is None else share / 1000) for share in shares],
-        short=short,
+        delivery=[within(None if share is None else share / 1000) for share in shares],
+        within=within,
         seconds=seconds,
         rate=rate,
     )

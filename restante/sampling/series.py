@@ -95,16 +95,14 @@ def last_hour(session: Session, administrator: Administrator) -> Counts:
 
 
 def percentile_ms(delivered: Sequence[int], share: float) -> float | None:
-    """About how long that share of deliveries took at most: on a straight line within its class."""
+    """How long that share of deliveries took at most: the bound of its class; beyond the last, twice that."""
     total = sum(delivered)
     if not total:
         return None
     wanted, passed = share * total, 0
     for number, count in enumerate(delivered):
         if count and passed + count >= wanted:
-            low = CLASSES_MS[number - 1] if number else 0
-            high = CLASSES_MS[number] if number < len(CLASSES_MS) else 2 * low
-            return low + (high - low) * (wanted - passed) / count
+            return CLASSES_MS[number] if number < len(CLASSES_MS) else 2 * CLASSES_MS[-1]
         passed += count
     raise AssertionError
 

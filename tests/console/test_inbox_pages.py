@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from restante.identity.roles import Role
+from restante.inbox.restored import restore_inboxes
+from restante.signals.presence import write_presence
+from restante.storage.ids import Prefix, decode_id
 from tests.console.browsing import actions, signed_in
 from tests.http.test_triage import poison
 from tests.http.world import Caller, World, unknown_id, verbs
@@ -188,6 +191,26 @@ def test_one_agents_page_shows_its_events_by_state(
         assert links == {f"/events/{event}" for event in expected}, state
     assert "laptop-a" in browser.page.text
     assert "main read, claim, publish, memory" in browser.page.text
+
+
+def test_what_a_restore_leaps_over_was_not_left_unread(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    for _ in range(3):
+        bob.publish(alice)
+    read_to = {decode_id(Prefix.AGENT, alice.id) or b"": 1}
+    world.house.database.run(lambda s: write_presence(s, read_to))
+    browser = signed_in(world)
+    browser.get(f"/inboxes/{alice.id}")
+    assert "Read to 1, 2 behind the head." in browser.page.one("section", id="read").text
+    world.house.database.run(lambda s: restore_inboxes(s, b""))
+    browser.get(f"/inboxes/{alice.id}")
+    read = browser.page.one("section", id="read").text
+    assert "behind the head" not in read
+    assert "Read to 1, before the oldest that is kept: it will be told to fetch its state." in read
+    bob.publish(alice)
+    browser.get(f"/inboxes/{alice.id}")
+    assert "Read to 1, 1 behind the head, before" in browser.page.one("section", id="read").text
 
 
 @pytest.mark.parametrize("state", ["pending", "scheduled"])

@@ -129,6 +129,18 @@ def test_one_goes_first_unless_another_way_is_chosen(
     assert sums(browser)["kept back when it was stopped"] == "2"
 
 
+def test_one_alone_is_not_followed_by_any(world: World, alice: Caller, bob: Caller) -> None:
+    poison(alice, bob, "x")
+    browser = signed_in(world)
+    browser.get(REDRIVE)
+    browser.send(REDRIVE, why="is it mended?")
+    job = browser.answer.headers["Location"]
+    work_off(world)
+    browser.get(job)
+    assert "It went back. This ends once it is completed." in browser.page.text
+    assert "follow" not in browser.page.one("div", id="progress").text
+
+
 def test_a_way_that_is_none_is_refused(world: World, alice: Caller, bob: Caller) -> None:
     poison(alice, bob, "x", "x")
     browser = signed_in(world)

@@ -103,7 +103,7 @@ def _become(argv: list[str], env: dict[str, str], cwd: str, stdout: str, stderr:
     code = 1
     try:
         if SERVES:
-            os.execve = _go_on  # type: ignore[assignment]
+            os.execve = _go_on  # type: ignore[assignment]  # it returns
         importlib.import_module("commands").main(prog_name=argv[0])
         code = 0
     except SystemExit as end:

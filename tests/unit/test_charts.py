@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from blueprints.console.charts import HIGH, TOP, chart, path, spark
-from blueprints.console.history import rate, short
+from blueprints.console.history import UNKNOWN, rate, short, within
 from restante.observations import Observation, What
 from restante.sampling.series import percentile_ms
 from restante.sampling.tally import CLASSES_MS, Counts, Tally
@@ -57,10 +57,15 @@ def test_latency_is_told_from_its_classes() -> None:
     tally.observe([Observation(What.DELIVERED_MS, lengths=[1.0])])  # nobody's
     counts = tally.take()[b"r"]
     assert len(CLASSES_MS) + 1 == len(counts.delivered) == DELIVERED_CLASSES
-    assert percentile_ms(counts.delivered, 0.5) == 10
-    assert percentile_ms(counts.delivered, 0.95) == 3_000
-    assert percentile_ms(counts.delivered, 0.99) == pytest.approx(1.8 * 10**8)
+    shares = [percentile_ms(counts.delivered, share) or 0 for share in (0.5, 0.95, 0.99)]
+    assert shares == [10, 3_000, 2 * 10**8]
+    assert [within(ms / 1000).replace("\N{NO-BREAK SPACE}", " ") for ms in shares] == [
+        "\N{LESS-THAN OR EQUAL TO} 10 ms",
+        "\N{LESS-THAN OR EQUAL TO} 3 s",
+        "> 28 h",
+    ]
     assert percentile_ms(Counts().delivered, 0.5) is None
+    assert within(None) == UNKNOWN
     assert tally.take() == {}
 
 
