@@ -25,7 +25,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "Operators": (
         *("operations", "deploy", "settings", "databases", "cluster", "upgrades"),
         *("tenants", "administration", "operators", "roles", "keys"),
-        *("watching", "runbook", "performance", "scale"),
+        *("watching", "runbook", "triage", "performance", "scale"),
     ),
     "Security reviewers": ("security-model", "reliability"),
     "Whoever wants to know how it works": (
