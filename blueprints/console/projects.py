@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.datastructures import MultiDict
 
+from blueprints.console.as_shown import Sent, marks, marks_in, sent
 from blueprints.console.faults import faults_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.errors import RecipientRefused, ValidationFailed
+from restante.identity.administrators import Administrator
 from restante.identity.called import agent_called, called
 from restante.identity.project_settings import (
     OPERATORS,
@@ -30,6 +33,7 @@ blueprint = Blueprint("console_projects", __name__)
 PROJECTS = 50
 UNITS = {"min": 60, "h": 3_600, "d": 86_400}
 """Seconds of what lengths are typed in."""
+QUARANTINED = {OnQuarantine.SKIP: "go on", OnQuarantine.HOLD: "hold the key"}
 
 
 @blueprint.get("/projects")
@@ -61,11 +65,15 @@ def project(session: Session, who: SignedIn, slug: str) -> Response:
 @blueprint.post("/projects/<slug>")
 @with_session(Right.AGENTS_WRITE)
 def change(session: Session, who: SignedIn, slug: str) -> Response:
-    """Set it."""
+    """Set what was changed in the form; nothing where another has set the same otherwise meanwhile."""
     admin, form = administrator(who), request.form
-    found = read_project(session, admin, slug)
+    found = read_project(session, admin, slug, locked=True)
     try:
-        change_project(session, admin, slug, _wanted(session, admin.tenant_id))
+        wanted = sent(form, _wanted(session, admin.tenant_id), _set_of(found))
+        if wanted.crossed:
+            return _crossed(session, who, found, wanted)
+        if wanted.changed:
+            change_project(session, admin, slug, wanted.changed)
     except ValidationFailed as error:
         return _one(session, who, found, status=422, faults=faults_of(error), typed=form)
     except RecipientRefused:
@@ -73,6 +81,31 @@ def change(session: Session, who: SignedIn, slug: str) -> Response:
         faults = {"unread_escalate_to": said}
         return _one(session, who, found, status=422, faults=faults, typed=form)
     return see(f"/projects/{found.slug}?set=yes")
+
+
+def _crossed(session: Session, who: SignedIn, found: ProjectSettings, wanted: Sent) -> Response:
+    """What he wants in the fields, what is set now beside those that another has set too."""
+    now = _shown(session, administrator(who), found)
+    told = now | {
+        "on_quarantine": QUARANTINED[found.on_quarantine],
+        "unread_after_seconds": f"{now['unread_after_seconds']} {now['unit']}"
+        if found.unread_after_seconds
+        else "never",
+        "unread_escalate_to": now["unread_escalate_to"] or "the operators",
+    }
+    faults = {name: f"Another has set this meanwhile: {told[name]}" for name in wanted.crossed}
+    names = {*wanted.changed, *({"unit"} if "unread_after_seconds" in wanted.changed else ())}
+    fields = now | {name: request.form.get(name, "")[:190] for name in names}
+    return _one(session, who, found, status=409, faults=faults, fields=fields)
+
+
+def _set_of(found: ProjectSettings) -> dict[str, Any]:
+    """As `_wanted` has them."""
+    return {
+        "on_quarantine": found.on_quarantine,
+        "unread_after_seconds": found.unread_after_seconds,
+        "unread_escalate_to": found.unread_escalate_to,
+    }
 
 
 def _wanted(session: Session, tenant_id: bytes) -> dict[str, Any]:
@@ -131,17 +164,13 @@ def _one(
     *,
     status: int = 200,
     faults: dict[str, str] | None = None,
-    typed: Any = None,
+    fields: dict[str, str] | None = None,
+    typed: MultiDict[str, str] | None = None,
 ) -> Response:
-    admin = administrator(who)
-    names = called(session, admin.tenant_id, [found.unread_escalate_to])
-    number, unit = _in_units(found.unread_after_seconds)
-    now = {
-        "on_quarantine": found.on_quarantine.value,
-        "unread_after_seconds": number,
-        "unit": unit,
-        "unread_escalate_to": names.get(found.unread_escalate_to, ""),
-    }
+    """`fields`: what stands in the form; `typed`: that, and its marks, are as they came."""
+    now = _shown(session, administrator(who), found)
+    if typed is not None:
+        fields = {name: typed.get(name, "")[:190] for name in now}
     return shell(
         "project.html",
         session,
@@ -149,12 +178,25 @@ def _one(
         here="projects",
         status=status,
         project=found,
-        told=names.get(found.unread_escalate_to),
-        fields=now if typed is None else {name: typed.get(name, "")[:190] for name in now},
+        told=now["unread_escalate_to"],
+        fields=now if fields is None else fields,
+        was=marks(_set_of(found)) if typed is None else marks_in(typed),
         faults=faults or {},
         set_now="set" in request.args,
         may_change=may(who.operator.role, Right.AGENTS_WRITE),
     )
+
+
+def _shown(session: Session, admin: Administrator, found: ProjectSettings) -> dict[str, str]:
+    """As the form shows what is set."""
+    names = called(session, admin.tenant_id, [found.unread_escalate_to])
+    number, unit = _in_units(found.unread_after_seconds)
+    return {
+        "on_quarantine": found.on_quarantine.value,
+        "unread_after_seconds": number,
+        "unit": unit,
+        "unread_escalate_to": names.get(found.unread_escalate_to, ""),
+    }
 
 
 def _in_units(seconds: int | None) -> tuple[str, str]:

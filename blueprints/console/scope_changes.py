@@ -105,7 +105,7 @@ def previewed(
 
 
 def _changes(session: Session, admin: Administrator) -> list[Change]:
-    """Those named one by one, or what an agent's form has otherwise than it is."""
+    """Those named one by one, or what was changed in an agent's form and is otherwise now."""
     form = request.form
     named = [change for text in form.getlist("change") if (change := read_change(text))]
     agent = form.get("agent", "")
@@ -120,10 +120,12 @@ def _of_form(session: Session, admin: Administrator, agent: str) -> list[Change]
     found = find_machine(session, admin.tenant_id, PrincipalKind.AGENT, agent)
     held = grants_of(session, found.id)
     ticked = {parse_scope(text) for text in request.form.getlist("grant")}
+    had = {parse_scope(text) for text in request.form.getlist("had")}
     changes = []
     for project in request.form.getlist("shown"):
         for verb in Verb:
             scope = ProjectScope(project, verb)
-            if (scope in ticked) is not (scope in held):
+            wanted = scope in ticked
+            if wanted is not (scope in held) and wanted is not (scope in had):
                 changes.append(Change(agent, project, verb.value, scope in ticked))
     return changes

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flask import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
+from blueprints.console.as_shown import marks, marks_in, sent
 from blueprints.console.faults import faults_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -40,12 +42,47 @@ def settings(session: Session, who: SignedIn) -> Response:
 @blueprint.post("/settings")
 @with_session(Right.SETTINGS_WRITE, most_bytes=4 * MOST_TYPED)
 def change(session: Session, who: SignedIn) -> Response:
-    """Set all that the form has."""
+    """Set what was changed in the form; nothing where another has set the same otherwise meanwhile."""
+    admin, form = administrator(who), request.form
+    now = read_settings(session, admin, locked=True)
     try:
-        change_settings(session, administrator(who), _wanted(request.form))
+        wanted = sent(form, _wanted(form), _set_of(now))
+        if wanted.crossed:
+            return _crossed(session, who, now, wanted.changed, wanted.crossed)
+        if wanted.changed:
+            change_settings(session, admin, wanted.changed)
     except ValidationFailed as error:
-        return _page(session, who, status=422, faults=faults_of(error))
+        return _page(
+            session,
+            who,
+            status=422,
+            faults=faults_of(error),
+            fields=_typed(form),
+            was=marks_in(form),
+        )
     return see("/settings?set=yes")
+
+
+def _crossed(
+    session: Session,
+    who: SignedIn,
+    now: TenantSettings,
+    changed: Mapping[str, Any],
+    crossed: Iterable[str],
+) -> Response:
+    """What he wants in the fields, what is set now beside those that another has set too."""
+    fields = _fields(now)
+    faults = {name: f"Another has set this meanwhile: {_told(fields[name])}" for name in crossed}
+    typed = _typed(request.form)
+    fields |= {name: typed[name] for name in changed}
+    return _page(session, who, status=409, faults=faults, fields=fields)
+
+
+def _told(shown: Any) -> str:
+    """A setting in a sentence."""
+    if isinstance(shown, bool):
+        return "yes" if shown else "no"
+    return ", ".join(str(shown).splitlines()) or "nothing"
 
 
 def _wanted(form: MultiDict[str, str]) -> dict[str, Any]:
@@ -61,13 +98,30 @@ def _wanted(form: MultiDict[str, str]) -> dict[str, Any]:
     }
 
 
+def _set_of(now: TenantSettings) -> dict[str, Any]:
+    """As `_wanted` has them."""
+    return {
+        "require_signatures": now.require_signatures,
+        "allowed_origins": sorted(now.allowed_origins),
+        "max_pending": now.max_pending,
+        "redacted_paths": sorted(now.redacted_paths),
+    }
+
+
 def _lines(form: MultiDict[str, str], name: str) -> list[str]:
-    return [line for text in form.get(name, "").splitlines() if (line := text.strip())]
+    return sorted({line for text in form.get(name, "").splitlines() if (line := text.strip())})
 
 
 def _page(
-    session: Session, who: SignedIn, *, status: int = 200, faults: dict[str, str] | None = None
+    session: Session,
+    who: SignedIn,
+    *,
+    status: int = 200,
+    faults: dict[str, str] | None = None,
+    fields: dict[str, Any] | None = None,
+    was: dict[str, str] | None = None,
 ) -> Response:
+    """`fields`, `was`: what stands in the form and its marks; None: what is set."""
     admin = administrator(who)
     projects = list_projects(session, admin, limit=PROJECTS)
     now = read_settings(session, admin)
@@ -78,7 +132,8 @@ def _page(
         here="settings",
         status=status,
         settings=now,
-        fields=_fields(now) if faults is None else _typed(request.form),
+        fields=_fields(now) if fields is None else fields,
+        was=marks(_set_of(now)) if was is None else was,
         faults=faults or {},
         set_now="set" in request.args,
         most=MOST_PENDING,

@@ -72,10 +72,15 @@ def add_project(session: Session, who: Administrator, slug: str) -> ProjectSetti
     return _find(session, who, slug)
 
 
-def read_project(session: Session, who: Administrator, slug: str) -> ProjectSettings:
-    """The project of that slug; NotFound, and what `Administrator.require` raises."""
+def read_project(
+    session: Session, who: Administrator, slug: str, *, locked: bool = False
+) -> ProjectSettings:
+    """The project of that slug; `locked`: nobody else changes it now.
+
+    Raises NotFound and what `Administrator.require` does.
+    """
     who.require(Right.AGENTS_READ)
-    return _find(session, who, slug)
+    return _find(session, who, slug, _ROWS.with_for_update() if locked else _ROWS)
 
 
 def list_projects(

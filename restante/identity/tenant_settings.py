@@ -59,10 +59,13 @@ def redacted_for(session: Session, who: Administrator) -> tuple[str, ...]:
     return tuple(orjson.loads(session.connection().execute(asked).scalar() or "[]"))
 
 
-def read_settings(session: Session, who: Administrator) -> TenantSettings:
-    """Those of his tenant. Raises what `Administrator.require` does."""
+def read_settings(session: Session, who: Administrator, *, locked: bool = False) -> TenantSettings:
+    """Those of his tenant; `locked`: nobody else changes them now.
+
+    Raises what `Administrator.require` does.
+    """
     who.require(Right.SETTINGS_WRITE)
-    return _read(session, who, _SETTINGS)
+    return _read(session, who, _SETTINGS.with_for_update() if locked else _SETTINGS)
 
 
 def change_settings(

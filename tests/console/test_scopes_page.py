@@ -97,6 +97,7 @@ def test_a_form_says_who_would_lose_what_and_nothing_is_done(desk: Desk, bob: Ca
         "csrf": desk.admin.token(),
         "agent": desk.agent.id,
         "shown": ["*", "main", "other"],
+        "had": ticked,
         "grant": ["agent:main:read", "agent:main:publish", "agent:other:publish"],
     }
     assert desk.admin.post(PREVIEW, data).status_code == 200  # type: ignore[arg-type]  # as above

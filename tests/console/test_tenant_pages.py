@@ -50,7 +50,8 @@ def test_what_is_wrong_with_a_project_is_said_and_nothing_changes(
     for slug, said in (("main", "already"), ("with space", "letters, digits"), ("", "letters")):
         assert admin.post("/projects", {"csrf": admin.token(), "slug": slug}).status_code == 422
         assert said in admin.page.one("p", id="fault-slug").text
-    good = {"csrf": admin.token(), "on_quarantine": "skip"}
+    admin.get("/projects/main")
+    good = admin.page.form("/projects/main")
     for field, typed in (
         ("on_quarantine", "never"),
         ("unread_after_seconds", "-1"),
@@ -156,7 +157,8 @@ def test_settings_are_read_and_set(world: World, admin: Browser) -> None:
         ("allowed_origins", "*"),
         ("redacted_paths", "x"),
     ):
-        assert admin.post("/settings", {**form, field: typed}).status_code == 422
+        wrong = {**now, "require_signatures": "yes", field: typed}
+        assert admin.post("/settings", wrong).status_code == 422
         assert admin.page.one("p", id=f"fault-{field}").text
         assert "checked" in admin.page.one("input", name="require_signatures").attributes
     assert audited(world)[-1] == entry
