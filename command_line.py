@@ -22,6 +22,7 @@ from restante.identity.sealing import derive
 from restante.storage import incarnation, schema
 from restante.storage.address import check_database_url
 from restante.storage.engine import make_engine
+from restante.storage.instance import make_database_file
 from restante.storage.page_token import PAGE_TOKEN_KEYS
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
@@ -76,7 +77,7 @@ def database() -> Iterator[Database]:
 def open_engine(settings: Settings) -> Engine:
     """An engine on the database of the settings; for SQLite its folder is made."""
     if settings.embedded:
-        settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_database_file(settings.database_file)
     return _open(settings.database_url)
 
 
@@ -103,6 +104,11 @@ def by_command() -> Origin:
         return Origin(Actor(ActorKind.COMMAND))
 
 
+def worded(answer: dict[str, Any], text: str, *, as_json: bool) -> str:
+    """The answer, for a program or for a person."""
+    return json.dumps(answer) if as_json else text
+
+
 def say(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
-    """Print the answer, for a program or for a person."""
-    click.echo(json.dumps(answer) if as_json else text)
+    """Print the answer."""
+    click.echo(worded(answer, text, as_json=as_json))

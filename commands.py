@@ -24,6 +24,7 @@ from command_line import (
     open_engine_on,
     refusing,
     say,
+    worded,
 )
 from config import load_settings
 from database_commands import db
@@ -238,7 +239,7 @@ def serve(host: str, port: int, *, workers: int | None, demo: bool, as_json: boo
         workers=workers,
         demo=demo,
         migrations=MIGRATIONS,
-        say=functools.partial(say, as_json=as_json),
+        worded=functools.partial(worded, as_json=as_json),
     )
 
 
@@ -255,12 +256,12 @@ def doctor(context: click.Context, *, url: str | None, patient: bool, as_json: b
     answer = {
         "ok": examination.ok,
         "server": examination.server,
+        "database": examination.database,
         "findings": [dataclasses.asdict(finding) for finding in examination.findings],
     }
     lines = [f"{f.level.upper():8} {f.subject}: {f.sentence}" for f in examination.findings]
-    text = "\n".join(
-        [f"Database: {examination.server}", *lines, "" if lines else "Nothing to mend."]
-    )
+    where = f"Database: {examination.server}, {examination.database}"
+    text = "\n".join([where, *lines, "" if lines else "Nothing to mend."])
     say(answer, text.rstrip(), as_json=as_json)
     context.exit(0 if examination.ok else 1)
 

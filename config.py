@@ -33,6 +33,8 @@ from restante.storage.instance import InstanceRefused, kept_secret
 
 PREFIX = "RESTANTE_"
 SECRET_LENGTH = 32
+DATABASE_FILE = "restante.db"
+MAKE_SECRET = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 DEFAULT_PUBLIC_URL = "http://127.0.0.1:8000"
 
 
@@ -117,6 +119,18 @@ class Settings(BaseSettings):
         return Path(parse_address(self.database_url).url.database or "").absolute()
 
     @property
+    def database_shown(self) -> str:
+        """Which database it is, as people are shown it: without password."""
+        if self.embedded:
+            return f"sqlite:///{self.database_file}"
+        return parse_address(self.database_url).shown
+
+    @property
+    def on_default_database(self) -> bool:
+        """Whether it is the file that it is where no setting names another."""
+        return self.embedded and self.database_file == self.instance / DATABASE_FILE
+
+    @property
     def secret_keys(self) -> tuple[str, ...]:
         """The key that seals, then the one that still opens what was sealed before it."""
         keys = (self.secret_key.get_secret_value(), self.secret_key_previous.get_secret_value())
@@ -171,8 +185,7 @@ class Settings(BaseSettings):
         text = secret.get_secret_value()
         if text and (len(text) < SECRET_LENGTH or len(set(text)) < 8):
             raise ValueError(
-                f"is too easily guessed; take at least {SECRET_LENGTH} random characters "
-                "(python3 -c 'import secrets; print(secrets.token_urlsafe(48))')"
+                f"is too easily guessed; take at least {SECRET_LENGTH} random characters ({MAKE_SECRET})"
             )
         return secret
 
@@ -212,7 +225,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
         if not self.database_url:
-            object.__setattr__(self, "database_url", f"sqlite:///{self.instance / 'restante.db'}")
+            object.__setattr__(self, "database_url", f"sqlite:///{self.instance / DATABASE_FILE}")
         if self.payload_limit_bytes > self.body_limit_bytes:
             raise ValueError(
                 "RESTANTE_PAYLOAD_LIMIT_BYTES is larger than RESTANTE_BODY_LIMIT_BYTES."
@@ -227,7 +240,7 @@ class Settings(BaseSettings):
             if not self.embedded:
                 raise ValueError(
                     "RESTANTE_SECRET_KEY is not set, and a database server needs one: take at least "
-                    f"{SECRET_LENGTH} random characters, the same for every process, and keep a copy."
+                    f"{SECRET_LENGTH} random characters, the same for all ({MAKE_SECRET}), and keep it."
                 )
             try:
                 object.__setattr__(self, "secret_key", SecretStr(kept_secret(self.instance)))

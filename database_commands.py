@@ -45,13 +45,17 @@ def db() -> None:
 @refusing
 def db_upgrade(*, as_json: bool) -> None:
     """Bring the database's tables to this release."""
-    engine = open_engine(load_settings())
+    settings = load_settings()
+    tell_default(settings)
+    engine = open_engine(settings)
     try:
         revision = schema.upgrade(engine, MIGRATIONS)
         Database(engine).run(incarnation.current)
     finally:
         engine.dispose()
-    say({"revision": revision}, f"The schema is at revision {revision}.", as_json=as_json)
+    answer = {"revision": revision, "database": settings.database_shown}
+    text = f"The schema is at revision {revision}, in {settings.database_shown}."
+    say(answer, text, as_json=as_json)
 
 
 @db.command("restored")
@@ -59,8 +63,10 @@ def db_upgrade(*, as_json: bool) -> None:
 @refusing
 def db_restored(*, as_json: bool) -> None:
     """Begin new epochs after a backup was restored. Stop every `serve` before."""
+    settings = load_settings()
+    tell_default(settings)
     with database() as house:
-        if (settings := load_settings()).embedded:
+        if settings.embedded:
             lock_for_serving(settings.database_file)  # until this command ends
         last: bytes | None = b""
         inboxes = 0
@@ -81,8 +87,10 @@ def db_restored(*, as_json: bool) -> None:
             "inboxes": inboxes,
             "logins": ended.logins,
             "sessions": ended.sessions,
+            "database": settings.database_shown,
         },
-        f"{inboxes} inboxes have begun a new epoch; their agents will be told to fetch their state. "
+        f"In {settings.database_shown} {inboxes} inboxes have begun a new epoch; their agents will be "
+        "told to fetch their state. "
         f"{ended.logins} logins of devices and {ended.sessions} sessions have ended: log in again, and make "
         "new links for operators who sign in by them. "
         "Whatever was revoked or disabled after the backup was made is not so any more: do it again.",
@@ -130,6 +138,16 @@ def db_copy(url: str, *, as_json: bool) -> None:
         "of the instance folder holds), and do not serve the old one again."
     )
     say(answer, text, as_json=as_json)
+
+
+def tell_default(settings: Settings) -> None:
+    """Say it where the database is the default: it may be another that is meant."""
+    if settings.on_default_database:
+        made = "" if settings.database_file.exists() else ", which is made now"
+        click.echo(
+            f"RESTANTE_DATABASE_URL names no other, so the database is {settings.database_shown}{made}.",
+            err=True,
+        )
 
 
 @contextmanager

@@ -6,9 +6,10 @@ import difflib
 import os
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 from sqlalchemy import Engine, func, select, text
@@ -42,7 +43,7 @@ class Examination:
     """Everything found; `server` is the database's product and version, once it answered."""
 
     def __init__(self) -> None:
-        self.server = "none"
+        self.server = self.database = "none"
         self.findings: list[Finding] = []
 
     @property
@@ -58,6 +59,7 @@ class Examination:
         except SettingsRefused as error:
             self.findings += [_refused("settings", fault) for fault in error.faults]
             return
+        self.database = settings.database_shown
         if settings.embedded and not settings.database_file.exists():
             sentence = f"{settings.database_file} is not there yet: run `restante db upgrade`."
             self.findings.append(_refused("database", sentence))
@@ -69,7 +71,10 @@ class Examination:
         try:
             self._look(engine, settings, migrations)
         except DBAPIError as error:
-            sentence = f"The database does not answer: {error.orig}"
+            sentence = (
+                f"The database, {self.database}, does not answer: {error.orig}. See that it runs, and that "
+                "RESTANTE_DATABASE_URL has its right host, port, user and password."
+            )
             self.findings.append(_refused("database", sentence))
         finally:
             engine.dispose()
@@ -99,12 +104,25 @@ class Examination:
 
 def unknown_settings(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Variables that look like settings and are none."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known = {name.upper() for name in Settings.model_fields}
     for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in known and not name.startswith(_OTHERS):
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else "."
+        own = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and own not in known and not name.startswith(_OTHERS):
+            near = _nearest(own, known)
+            hint = f"; did you mean {PREFIX}{near}?" if near else "."
             yield Finding(Level.WARNING, name, f"{name} is no setting and has no effect{hint}")
+
+
+def _nearest(name: str, known: Collection[str]) -> str | None:
+    """The one that begins like it, for half of its length at least, else the one most alike, if any is."""
+
+    def alike(other: str) -> int:
+        return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(name, other, strict=False))))
+
+    near = max(sorted(known), key=alike)
+    if alike(near) >= len(name) / 2:
+        return near
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
 def clocks(database: Database) -> Iterator[Finding]:

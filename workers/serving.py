@@ -13,6 +13,8 @@ import logging
 import os
 import resource
 import sys
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
@@ -78,7 +80,7 @@ class Program(BaseApplication):
         return Runtime(self._flask.extensions["restante"], folder)
 
 
-def options(host: str, port: int, workers: int) -> dict[str, Any]:
+def options(host: str, port: int, workers: int, news: str) -> dict[str, Any]:
     """What gunicorn is set to; `worker_connections` caps streams and calls together."""
     return {
         "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
@@ -100,8 +102,22 @@ def options(host: str, port: int, workers: int) -> dict[str, Any]:
         "loglevel": "warning",
         "logger_class": OwnLines,
         "proc_name": "restante",
+        "post_worker_init": partial(tell, news),
         "child_exit": forget_worker,
     }
+
+
+def tell(news: str, worker: Worker) -> None:
+    """Print what is to be known of this server, once: its first worker has all it needs to answer."""
+    if worker.age == 1:
+        with suppress(OSError):  # nobody reads it any more
+            sys.stdout.write(f"{news}\n")
+            sys.stdout.flush()
+
+
+def read_news(descriptor: int) -> str:
+    """What `restante serve` hands on."""
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode()
 
 
 def forget_worker(arbiter: Any, worker: Worker) -> None:
@@ -122,6 +138,7 @@ def main() -> None:
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--news", type=int, required=True, help="a descriptor to read")
     asked = parser.parse_args()
     write_lines(settings)
     # gunicorn writes what it cannot read, and whole addresses of what failed below the application
@@ -132,7 +149,7 @@ def main() -> None:
     gc.freeze()  # what was made before the fork is shared, and stays so
     code = 1
     try:
-        Program(options(asked.host, asked.port, asked.workers)).run()
+        Program(options(asked.host, asked.port, asked.workers, read_news(asked.news))).run()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)

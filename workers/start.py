@@ -14,7 +14,7 @@ from restante.identity.token_keys import TokenKeys
 from restante.storage import incarnation, schema
 from restante.storage.engine import make_engine
 from restante.storage.finding import Level
-from restante.storage.instance import lock_for_serving
+from restante.storage.instance import lock_for_serving, make_database_file
 from restante.storage.probe import examine
 from restante.storage.transaction import Database
 from workers.demo import demo_link, make_demo, what_to_do
@@ -47,21 +47,25 @@ def start(
     workers: int | None,
     demo: bool,
     migrations: Path,
-    say: Callable[[dict[str, Any], str], None],
+    worded: Callable[[dict[str, Any], str], str],
 ) -> None:
-    """Check, prepare and serve until a signal. `say` gets what a program or a person is to be told."""
+    """Check, prepare and serve until a signal. `worded`: what is printed once it answers.
+
+    It makes it of what a program and what a person is to be told.
+    """
     settings = settings_for(host, port)
     told: dict[str, Any] = {"url": settings.public_url}
     text = f"Restante serves on {settings.public_url}"
     if settings.embedded:
-        settings.database_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_database_file(settings.database_file)
         lock_for_serving(settings.database_file)  # goes with the descriptor through exec and fork
     require_free(host, port)
     engine = make_engine(settings.database_url, busy_seconds=10)
     try:
         server = examine(engine)
         server.require()
-        told["database"] = server.name
+        told |= {"database": server.name, "database_url": settings.database_shown}
+        log.info("database url=%s server=%s", settings.database_shown, server.name)
         for finding in server.findings:
             level = logging.WARNING if finding.level is Level.WARNING else logging.INFO
             log.log(level, "database_setting name=%s: %s", finding.subject, finding.sentence)
@@ -90,7 +94,6 @@ def start(
             )
     finally:
         engine.dispose()
-    say(told, text)
     from workers.web import serve  # noqa: PLC0415 - what a refusal above need not load
 
-    serve(settings, host=host, port=port, workers=workers)
+    serve(settings, host=host, port=port, workers=workers, news=worded(told, text))

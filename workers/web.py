@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 
 from config import PREFIX, Settings, SettingsRefused
 from workers.run_folder import RunFolderRefused, run_folder
@@ -11,8 +12,8 @@ from workers.run_folder import RunFolderRefused, run_folder
 DEFAULT_WORKERS = 2
 
 
-def serve(settings: Settings, *, host: str, port: int, workers: int | None = None) -> None:
-    """Serve until a signal; does not return. The settings have been checked.
+def serve(settings: Settings, *, host: str, port: int, workers: int | None, news: str) -> None:
+    """Serve until a signal; does not return. The settings have been checked. `news`: printed once it answers.
 
     SQLite is served by one process (start.py has taken its lock). The program replaces itself:
     gevent has to patch the standard library before anything else is imported.
@@ -30,6 +31,7 @@ def serve(settings: Settings, *, host: str, port: int, workers: int | None = Non
     except RunFolderRefused as error:
         raise SettingsRefused([str(error)]) from None
     options = ["--host", host, "--port", str(port), "--workers", str(workers or DEFAULT_WORKERS)]
+    options += ["--news", str(_handed_on(news))]
     given = {
         "INSTANCE": str(settings.instance),
         "DATABASE_URL": settings.database_url,
@@ -42,3 +44,13 @@ def serve(settings: Settings, *, host: str, port: int, workers: int | None = Non
     os.execve(  # noqa: S606 - this very interpreter
         sys.executable, [sys.executable, "-m", "workers.serving", *options], environment
     )
+
+
+def _handed_on(news: str) -> int:
+    """A descriptor that reads it in the program to come: a link to sign in is nothing for its environment."""
+    with tempfile.TemporaryFile() as file:
+        file.write(news.encode())
+        file.flush()
+        descriptor = os.dup(file.fileno())
+    os.set_inheritable(descriptor, True)
+    return descriptor

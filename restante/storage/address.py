@@ -36,6 +36,13 @@ class Address:
         return f"{server}|{self.url.database}"
 
     @property
+    def shown(self) -> str:
+        """The URL as people are shown it: without password, and without options, which may hold some."""
+        servers = ",".join(f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in self.hosts)
+        user = f"{self.url.username}@" if self.url.username else ""
+        return f"{self.url.drivername}://{user}{servers}/{self.url.database}"
+
+    @property
     def name(self) -> str:
         """The same with the kind of database."""
         return f"{self.url.get_backend_name()}|{self.place}"

@@ -24,6 +24,18 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
+def make_database_file(file: Path) -> None:
+    """Have an SQLite file that its owner alone can read (0600), as SQLite's own beside it then are.
+
+    One that is there is left as it is. Raises InstanceRefused where none can be made.
+    """
+    try:
+        make_folder(file.parent)
+        os.close(os.open(file, os.O_RDONLY | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise InstanceRefused(f"{file} cannot be opened: {error.strerror}.") from None
+
+
 def kept_secret(folder: Path) -> str:
     """The secret key kept in the folder (0600), made at first need.
 

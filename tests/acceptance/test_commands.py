@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import sqlite3
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -220,9 +221,17 @@ def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> N
         env=environment("", {"RESTANTE_INSTANCE": str(folder), "RESTANTE_SECRET_KEY": ""}),
     )
     wait_until(lambda: '"url"' in process.tail(), "what to open", timeout_seconds=60)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=20) as answer:
+        assert answer.status == 200, "it is said once it answers"
+    here = f"sqlite:///{folder / 'restante.db'}"
+    files = sorted(folder.glob("restante.db*"))
+    assert len(files) > 2
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     process.kill_group()
+    assert process.tail().count('"url"') == 1
+    assert f"database url={here} " in process.tail()
     told = json.loads(next(line for line in process.tail().splitlines() if line.startswith("{")))
-    assert told["url"] == f"http://127.0.0.1:{port}"
+    assert (told["url"], told["database_url"]) == (f"http://127.0.0.1:{port}", here)
     assert told["demo"]["sign_in"].startswith(f"{told['url']}/sign-in/rstl_")
     for name in ("agent", "producer"):
         file = Path(told["demo"][name])
@@ -262,3 +271,28 @@ def test_the_audit_is_verified(here: RestanteCommand, tmp_path: Path) -> None:
     assert (broken["number"], broken["fault"]) == (2, "it was changed")
     assert broken["entry_id"].startswith("aud_")
     assert "Entry 2 of ten_" in here.run("audit", "verify").stdout
+
+
+def test_a_server_that_cannot_listen_says_nothing_of_what_it_serves(here: RestanteCommand) -> None:
+    here.upgrade()
+    here.environment["RESTANTE_PUBLIC_URL"] = "https://mail.example"
+    done = here.run("serve", "--host", "192.0.2.1")  # RFC 5737: nobody's
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "192.0.2.1" in done.stderr
+
+
+def test_commands_name_the_database_and_say_where_it_is_the_default(tmp_path: Path) -> None:
+    folder = tmp_path / "instance"
+    there = f"sqlite:///{folder / 'restante.db'}"
+    here = RestanteCommand("", settings={"RESTANTE_INSTANCE": str(folder)})
+    for made in (", which is made now.", "."):
+        done = here.run("db", "upgrade", "--json")
+        assert json.loads(done.stdout)["database"] == there
+        assert (
+            f"RESTANTE_DATABASE_URL names no other, so the database is {there}{made}"
+            in done.stderr.splitlines()
+        )
+    assert f", in {there}." in here.run("db", "upgrade").stdout
+    assert here.run("db", "restored").stdout.startswith(f"In {there} 0 inboxes")
+    assert here.run("doctor").stdout.startswith("Database: SQLite")
+    assert here.json("doctor")["database"] == there

@@ -22,6 +22,7 @@ from restante.storage.finding import Finding
 from restante.storage.probe import examine
 from tests.factories import make_tenant, pass_time
 from tests.support.databases import TestDatabase
+from tests.support.ports import free_port
 from tests.support.serving import SECRET_KEY
 
 
@@ -148,3 +149,33 @@ def test_a_database_older_than_it_was(
     (tmp_path / "instance").mkdir()
     incarnation.note_seen(tmp_path / "instance", url, replace(present, mark=present.mark + 5))
     assert refused(examined(url)) == ["incarnation"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("RESTANTE_LEASES", "; did you mean RESTANTE_LEASE_SECONDS?"),
+        ("RESTANTE_LEASE_SECOND", "; did you mean RESTANTE_LEASE_SECONDS?"),
+        ("RESTANTE_DATABSE_URL", "; did you mean RESTANTE_DATABASE_URL?"),
+        ("RESTANTE_XEASE_SECONDS", "; did you mean RESTANTE_LEASE_SECONDS?"),
+        ("RESTANTE_QQQ", "."),
+    ],
+)
+def test_a_setting_that_is_none_is_told_with_the_nearest(wrong: str, hint: str) -> None:
+    (finding,) = doctor.unknown_settings({wrong: "1", "RESTANTE_LEASE_SECONDS": "1"})
+    assert finding.sentence == f"{wrong} is no setting and has no effect{hint}"
+
+
+def test_a_database_that_does_not_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"mysql://u:hush@127.0.0.1:{free_port()}/mail"
+    monkeypatch.setenv("RESTANTE_DATABASE_URL", url)
+    monkeypatch.setenv("RESTANTE_SECRET_KEY", SECRET_KEY)
+    monkeypatch.setenv("RESTANTE_INSTANCE", str(tmp_path))
+    found = Examination()
+    found.run(MIGRATIONS, {})
+    (silent,) = (f.sentence for f in found.findings if f.subject == "database")
+    assert silent.startswith(f"The database, {url.replace(':hush', '')}, does not answer: ")
+    assert silent.endswith("RESTANTE_DATABASE_URL has its right host, port, user and password.")
+    assert "hush" not in silent

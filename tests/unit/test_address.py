@@ -56,3 +56,16 @@ def test_a_database_is_the_same_in_whatever_order_its_hosts_are_named() -> None:
     # as files of earlier releases are named
     assert parse_address("mysql://u:p@a/mail").name == "mysql|a|None|mail"
     assert parse_address("mysql://a/mail").place == parse_address("mariadb://a/mail").place
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("mysql://u:secret@db/mail?ssl_key=secret", "mysql://u@db:3306/mail"),
+        ("mariadb+pymysql://db:3307/mail", "mariadb+pymysql://db:3307/mail"),
+        ("mysql://u:secret@db1,[fd00::3]:3308/mail", "mysql://u@db1:3306,[fd00::3]:3308/mail"),
+        ("sqlite:////var/lib/mail.db", "sqlite:////var/lib/mail.db"),
+    ],
+)
+def test_it_is_shown_without_what_is_secret(text: str, shown: str) -> None:
+    assert parse_address(text).shown == shown

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 from config import Settings, SettingsRefused, load_settings
-from restante.storage.instance import InstanceRefused, kept_secret, lock_for_serving, write_private
+from restante.storage.instance import (
+    InstanceRefused,
+    kept_secret,
+    lock_for_serving,
+    make_database_file,
+    write_private,
+)
 from tests.architecture.sources import ROOT
 
 SECRET = "a-secret-key-for-tests-that-is-long-enough"
@@ -131,6 +137,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     ("given", "words"),
     [
         ({"database_url": SERVER}, "RESTANTE_SECRET_KEY is not set"),
+        ({"database_url": SERVER}, "secrets.token_urlsafe(48)"),
         ({"maintenance": "off"}, "RESTANTE_MAINTENANCE=off"),
         ({"payload_limit_bytes": 128 * 1024, "body_limit_bytes": 64 * 1024}, "larger than"),
         ({"oidc_issuer": "https://idp.example"}, "go together"),
@@ -230,3 +237,15 @@ def test_private_files_are_replaced_whole(tmp_path: Path) -> None:
     assert file.read_text() == "two"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_an_sqlite_file_is_made_for_its_owner_and_one_that_is_there_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "i" / "mail.db"
+    make_database_file(file)
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    file.write_bytes(b"x")
+    file.chmod(0o640)
+    make_database_file(file)
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"x", 0o640)
+    with pytest.raises(InstanceRefused, match=r"x\.db cannot be opened: "):
+        make_database_file(file / "x.db")
