@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import sqlite3
 import subprocess
@@ -73,13 +74,31 @@ def test_upgrade_backup_and_restore(installation: dict[str, str], tmp_path: Path
     upgrade, back_up, restore = (
         shown("upgrades", heading)[0] for heading in ("Upgrade", "Back up", "Restore")
     )
+    installation["HOME"] = str(tmp_path)
     typed(f"{upgrade}\n{back_up}", tmp_path, installation)
+    (kept,) = (tmp_path / "restante-backups").iterdir()
+    assert [path.stat().st_mode & 0o077 for path in (kept.parent, kept)] == [0, 0]
     database = tmp_path / "instance" / "restante.db"
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("UPDATE tenant SET name = 'later'")
-    assert tenants(tmp_path / "kept.db") == ["acme"]
-    typed(restore, tmp_path, installation)
+    assert tenants(kept) == ["acme"]
+    restoring = f"KEPT={kept}\n{restore}"
+    with (database.parent / "restante.db.serve-lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as `serve` does
+        with pytest.raises(AssertionError):
+            typed(restoring, tmp_path, installation)
+        assert tenants(database) == ["later"]
+    typed(restoring, tmp_path, installation)
     assert tenants(database) == ["acme"]
+
+
+@pytest.mark.timeout(300)
+def test_the_first_tenant_of_an_installation(installation: dict[str, str], tmp_path: Path) -> None:
+    (begun,) = shown("deploy", "The first tenant")
+    assert begun.count("/opt/restante/bin/") == len(begun.splitlines())
+    said = typed(begun.replace("/opt/restante/bin/", ""), tmp_path, installation)
+    assert "/sign-in/" in said
+    assert "rst_" in said
 
 
 @pytest.mark.timeout(300)

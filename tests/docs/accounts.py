@@ -15,6 +15,7 @@ SDK = "tests/sdk/test_readme.py:test_the_examples_of_the_readme_run"
 SDK_JS = "tests/sdk_js/test_package.py:test_the_examples_of_the_readme_run"
 WEBHOOKS = "tests/docs/test_webhooks_page.py"
 VERIFIERS = "tests/acceptance/test_webhooks.py"
+DEPLOY = "tests/docs/test_deploy.py"
 COMMANDS = "tests/docs/test_commands.py"
 START = "tests/docs/test_together.py:test_the_start_of_the_README_receives_the_first_event"
 
@@ -78,6 +79,18 @@ RUN = [
         "sh",
         f"{PAGES}:test_a_database_is_made_and_moved_to",
     ),
+    (
+        "docs/deploy.md",
+        "On a machine",
+        "ini",
+        f"{DEPLOY}:test_settings_of_the_page_are_read_alike_by_a_shell_and_by_systemd",
+    ),
+    (
+        "docs/deploy.md",
+        "The first tenant",
+        "sh",
+        f"{PAGES}:test_the_first_tenant_of_an_installation",
+    ),
     ("docs/upgrades.md", "*", "sh", f"{PAGES}:test_upgrade_backup_and_restore"),
     ("docs/webhooks.md", "Try it on one machine", "*", WEBHOOKS),
     ("docs/webhooks.md", "With the SDK", "python", VERIFIERS),
@@ -123,7 +136,25 @@ READ = [
         "docs/deploy.md",
         "On a machine",
         "sh",
-        "tests/docs/test_deploy.py:test_the_page_installs_what_the_unit_starts",
+        f"{DEPLOY}:test_the_page_installs_what_the_unit_starts",
+    ),
+    (
+        "docs/deploy.md",
+        "The first tenant",
+        "sh proxy",
+        f"{COMMANDS}:test_programs_take_what_the_page_tells_them",
+    ),
+    (
+        "docs/deploy.md",
+        "In containers",
+        "sh",
+        f"{DEPLOY}:test_the_page_makes_what_the_compose_file_asks_for",
+    ),
+    (
+        "docs/upgrades.md",
+        "Upgrade",
+        "sh host",
+        f"{DEPLOY}:test_an_upgrade_installs_and_reads_what_the_first_time_did",
     ),
     ("sdk/js/README.md", "Quickstart in Node", "sh", SDK_JS),
     (

@@ -43,5 +43,7 @@ def _commands(line: str) -> Iterator[tuple[str, list[str]]]:
             words = shlex.split(re.sub(r"[<>].*", "", rest))
         except ValueError:  # a quote that ends behind what was cut off
             words = shlex.split(re.sub(r"['\"].*", "text", rest))
+        if words[:1] == [program]:  # `docker compose exec restante restante …`: the service's name
+            words = words[1:]
         if words and re.fullmatch(r"(--)?[a-z][a-z-]*", words[0]):
             yield program, words

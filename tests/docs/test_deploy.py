@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from config import PREFIX, Settings
+from restante.identity.oidc.configuration import parse_groups
 from tests.docs.command_words import takes
 from tests.docs.pages import ROOT, blocks
 
@@ -45,6 +46,15 @@ def unit(path: Path) -> dict[str, list[str]]:
             assert re.fullmatch(r"[A-Z]\w*", key), f"{path.name}: {line}"
             found.setdefault(f"{section}.{key}", []).append(value)
     return found
+
+
+def on_the_page(heading: str, language: str, *, page: str = "deploy") -> list[str]:
+    """The page's blocks of a language under a heading."""
+    return [
+        block.text
+        for block in blocks(ROOT / "docs" / f"{page}.md")
+        if (block.heading, block.language) == (heading, language)
+    ]
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
@@ -79,13 +89,66 @@ def test_systemd_takes_a_unit(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_installs_what_the_unit_starts() -> None:
-    (shown,) = [b.text for b in blocks(ROOT / "docs" / "deploy.md") if b.language == "sh"]
+    made, begun = on_the_page("On a machine", "sh")
     told = unit(DEPLOY / "systemd" / "restante.service")
-    assert f"{told['Service.ExecStart'][0].split()[0]} " in shown
+    assert f"{told['Service.ExecStart'][0].split()[0]} " in begun
     (settings,) = told["Service.EnvironmentFile"]
-    assert shown.count(settings) == 2  # made, and read by the commands as by the unit
-    for name in re.findall(r"(?:-r|cp) (\S+)", shown):
+    assert f"install -D -m 600 /dev/null {settings}\n" in f"{made}\n"
+    assert f"set -a; . {settings}; set +a\n" in begun  # by the commands as by the unit
+    for name in re.findall(r"(?:-r|cp) (\S+)", made + begun):
         assert (ROOT / name).is_file(), name
+
+
+def test_an_upgrade_installs_and_reads_what_the_first_time_did() -> None:
+    made, begun = (text.splitlines() for text in on_the_page("On a machine", "sh"))
+    (again,) = on_the_page("Upgrade", "sh host", page="upgrades")
+    assert again.splitlines()[:4] == [*made[1:3], *begun[:2]]
+    for line in again.splitlines():
+        if line.startswith("cp "):
+            assert (ROOT / line.split()[1]).is_file()
+
+
+def test_settings_of_the_page_are_read_alike_by_a_shell_and_by_systemd(tmp_path: Path) -> None:
+    (shown,) = on_the_page("On a machine", "ini")
+    file = tmp_path / "restante.env"
+    file.write_text(f"{shown}\n")
+    read = subprocess.run(
+        ["sh", "-euc", f"set -a; . {file}; exec env -0"], env={}, capture_output=True, check=True
+    ).stdout.decode()
+    by_shell = dict(line.split("=", 1) for line in read.split("\0") if line)
+    by_systemd = {}
+    for line in shown.splitlines():
+        name, _, value = line.partition("=")
+        if value[:1] == "'":  # systemd.exec(5): literally, up to the next
+            assert re.fullmatch(r"'[^']*'", value)
+            value = value[1:-1]
+        else:
+            assert not set(value) & set(" \"'`\\$#&;|<>(){}*?~")
+        by_systemd[name] = value
+    assert set(by_systemd) <= SETTINGS
+    assert {name: by_shell[name] for name in by_systemd} == by_systemd
+    assert parse_groups(by_systemd["RESTANTE_OIDC_GROUPS"])
+
+
+def test_the_page_makes_what_the_compose_file_asks_for(tmp_path: Path) -> None:
+    (shown,) = on_the_page("In containers", "sh")
+    *making, up, _, _, _ = shown.splitlines()
+    assert up.endswith("up -d --build --wait")
+    assert ".env" in (ROOT / ".gitignore").read_text().splitlines()
+    folder = tmp_path / "deploy" / "docker"
+    folder.mkdir(parents=True)
+    text = "\n".join(making)
+    for _ in range(2):  # the second time it leaves what is there
+        subprocess.run(["sh", "-euc", text], cwd=tmp_path, check=True, timeout=60)
+        made = dict(
+            line.split("=", 1) for line in (folder / ".env").read_text().splitlines() if line
+        )
+    assert set(made) == set(
+        re.findall(r"\$\{(\w+):\?", (DEPLOY / "docker" / "compose.yaml").read_text())
+    )
+    assert made["DATABASE_PASSWORD"].isalnum()
+    assert len(made["RESTANTE_SECRET_KEY"]) >= 32
+    assert (folder / ".env").stat().st_mode & 0o077 == 0
 
 
 def instructions() -> list[tuple[str, str]]:
