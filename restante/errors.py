@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+MOST_NAMED, MOST_CHARACTERS = 5, 200
+"""Of what an error is about, as text."""
+
 
 class RestanteError(Exception):
     """Restante could not do that."""
@@ -16,6 +19,16 @@ class RestanteError(Exception):
         self.detail = detail or (type(self).__doc__ or "").strip().splitlines()[0]
         self.members = members
         super().__init__(self.detail)
+
+    def __str__(self) -> str:
+        """The detail, then which fields and which recipients it is about: the first few, each cut short."""
+        faults = [f"{one['pointer']}: {one['detail']}" for one in self.members.get("errors", ())]
+        about = [*faults, *map(str, self.members.get("recipients", ()))]
+        if not about:
+            return self.detail
+        told = "; ".join(one[:MOST_CHARACTERS] for one in about[:MOST_NAMED])
+        more = f"; and {len(about) - MOST_NAMED} more" if len(about) > MOST_NAMED else ""
+        return f"{self.detail.removesuffix('.')}: {told}{more}"
 
 
 class ValidationFailed(RestanteError):

@@ -19,7 +19,7 @@ _QUERY = re.compile(r"\?[^\s'\"]+")
 _UNREADABLE = re.compile(r"^(Invalid request from ip=\S+: [^:'\"]*).*", re.DOTALL)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _PAIR = re.compile(r"(?:^|\s)([a-z_]+)=(\S+)")
-_SPEAKING = (RestanteError, OSError, AttributeError, TypeError, NameError, ImportError)
+_SPEAKING = (OSError, AttributeError, TypeError, NameError, ImportError)
 """Errors whose text is of the program and not of what somebody sent."""
 _Failure = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -86,4 +86,6 @@ def _named(error: BaseException) -> str:
     kind = f"{type(error).__module__}.{type(error).__qualname__}"
     if isinstance(error, SQLAlchemyError) or kind.startswith(("pymysql.", "sqlite3.")):
         return f"{kind}: {_QUOTED.sub('…', str(error))}"
+    if isinstance(error, RestanteError):
+        return f"{kind}: {error.detail}"  # whom and what it is about is what somebody sent
     return f"{kind}: {error}" if isinstance(error, _SPEAKING) else kind

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from restante.errors import NotFound
+from restante.errors import NotFound, RecipientRefused
 from workers.log_lines import JsonLines, Lines, NothingSent
 
 
@@ -62,6 +62,10 @@ def raised(error: Exception, *, while_handling: Exception | None = None) -> logg
         (KeyError("planted"), "builtins.KeyError"),
         (ValueError("invalid literal: 'planted'"), "builtins.ValueError"),
         (NotFound(), "restante.errors.NotFound: There is nothing of that name here."),
+        (
+            RecipientRefused(recipients=["sent"]),
+            "restante.errors.RecipientRefused: A recipient is unknown, removed or without the project.",
+        ),
         (TypeError("unhashable type"), "builtins.TypeError: unhashable type"),
         (
             pymysql.err.IntegrityError(1062, "Duplicate entry 'planted' for key 'x'"),
