@@ -63,12 +63,16 @@ class Job(Answer):
         description="Of these, of a dry run that amends: they belong to assignments, and are left out; "
         "redrive them or reassign the assignments."
     )
+    removed: int | None = Field(
+        description="Of those matched, of a dry run but for discards: their agents are removed, so nobody "
+        "would claim them; they are left out, of the counts before too. Discard them."
+    )
     capped: bool = Field(description="There are more; ask again for those.")
     total: int = Field(description="How many go.")
     done: int
     skipped: int = Field(
-        description="By then they had left quarantine, had gone on in another event, or needed `force`; "
-        "or are `unpatched`."
+        description="By then they had left quarantine, had gone on in another event, needed `force` or had "
+        "lost their agent; or are `unpatched`."
     )
     unpatched: int = Field(
         description="Of these: a merge patch did not fit them, or would have left them as they were."
@@ -94,6 +98,7 @@ JOB: dict[str, Any] = {
     "later_settled": 12,
     "beyond_dedup_horizon": 0,
     "assigned": None,
+    "removed": None,
     "capped": False,
     "total": 4771,
     "done": 1200,
@@ -111,6 +116,7 @@ DRY_RUN = {
     **JOB,
     "job_id": None,
     "state": "dry_run",
+    "removed": 0,
     "done": 0,
     "actor": None,
     "created_at": None,
@@ -141,6 +147,7 @@ def shown_job(job: jobs.Job) -> dict[str, Any]:
         "later_settled": job.later_settled,
         "beyond_dedup_horizon": job.beyond_dedup_horizon,
         "assigned": job.assigned,
+        "removed": job.removed,
         "capped": job.capped,
         "total": job.total,
         "done": job.done,

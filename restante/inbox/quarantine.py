@@ -17,11 +17,16 @@ from restante.inbox.place import lock_inboxes
 from restante.signals.rings import ring
 from restante.storage.clock import database_now
 from restante.storage.tables.events import agent_inbox
+from restante.storage.tables.identity import principal
 from restante.storage.tables.inboxes import inbox, ordering_waiting
 
 
 class NotQuarantined(RestanteError):
     """The event is not in quarantine (any more): nothing was changed."""
+
+
+class RecipientGone(RestanteError):
+    """Its agent is removed, so nobody would claim it: discard it."""
 
 
 class LaterSettled(RestanteError):
@@ -52,7 +57,7 @@ def redrive(
     """Put a quarantined event back: same id, sequence and generation, a new attempt budget.
 
     With an ordering key it joins those that wait, or stays the head its project held. Raises
-    NotFound (also for another tenant's), NotQuarantined, Superseded, LaterSettled,
+    NotFound (also for another tenant's), NotQuarantined, Superseded, RecipientGone, LaterSettled,
     BeyondDedupHorizon.
     """
     found = find_quarantined(session, tenant_id, event_id)
@@ -61,6 +66,7 @@ def redrive(
     row, keys = lock_quarantined(session, found)
     if failures.superseded_by(session, event_id) is not None:
         raise Superseded
+    check_there(session, found.recipient_id)
     if not force:
         check_in_time(session, found, keys, head)
     now = database_now(session)
@@ -116,6 +122,13 @@ def give_up(
     _note(session, row, Kind.DISCARDED, now, reason, actor)
     failures.leave_quarantine(session, row.event_id)
     ending.finish(session, row, Gate.CANCELLED, now, keys, reason=reason)
+
+
+def check_there(session: Session, recipient_id: bytes) -> None:
+    """RecipientGone where nobody would claim what is put back."""
+    asked = select(principal.c.status).where(principal.c.principal_id == recipient_id)
+    if session.connection().execute(asked).scalar() == "removed":
+        raise RecipientGone
 
 
 def check_in_time(

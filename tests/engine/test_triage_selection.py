@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from restante.errors import ValidationFailed
 from restante.inbox import failures
@@ -11,6 +12,7 @@ from restante.inbox.triage.causes import list_groups
 from restante.inbox.triage.jobs import Action, State
 from restante.inbox.triage.selection import Filter
 from restante.storage.ids import new_id
+from restante.storage.tables.identity import principal
 from restante.storage.tables.inboxes import inbox
 from tests.engine.triage import EVERYTHING, admin_of, order, poison, read, start, work_off
 from tests.factories import Mailbox, pass_time
@@ -71,6 +73,51 @@ def test_what_went_on_in_another_event_is_meant_by_no_redrive(mail: Mailbox) -> 
     start(mail, order([gone], Action.DISCARD))
     work_off(mail)
     assert mail.gate(gone) is Gate.CANCELLED
+
+
+def remove(mail: Mailbox) -> None:
+    gone = update(principal).where(principal.c.principal_id == mail.id).values(status="removed")
+    mail.run(lambda s: s.connection().execute(gone))
+
+
+def test_nothing_goes_back_to_an_agent_that_is_removed(mail: Mailbox) -> None:
+    """Counted apart, of no other count, and left out; it may be discarded."""
+    gone = mail.tenant.agent()
+    (left,) = poison(gone, 1)
+    late = [gone.publish(ordering_key="k").event_id for _ in range(2)]
+    gone.reject(gone.take_one())
+    gone.ack(gone.take_one())
+    poison(mail, 2)
+    remove(gone)
+    for more in ({}, {"force": True}, {"merge_patch": b'{"n":1}'}):
+        action = Action.PATCH if "merge_patch" in more else Action.REDRIVE
+        asked = order(EVERYTHING, action, **more)
+        told = mail.run(lambda s, asked=asked: jobs.count(s, admin_of(mail.tenant), asked))
+        assert (told.matched, told.removed, told.total, told.later_settled) == (4, 2, 2, 0)
+        assert [many for _, many in told.inboxes] == [2]
+    start(mail, order(EVERYTHING, force=True))
+    work_off(mail)
+    assert [mail.gate(one) for one in (left, late[0])] == [Gate.QUARANTINED] * 2
+    with pytest.raises(ValidationFailed) as refused:
+        start(mail, order([left], Action.AMEND, amended_payload=b"{}"))
+    assert "discard it" in refused.value.members["errors"][0]["detail"]
+    discard = order(EVERYTHING, Action.DISCARD)
+    told = mail.run(lambda s: jobs.count(s, admin_of(mail.tenant), discard))
+    assert (told.matched, told.removed, told.total) == (2, None, 2)
+    start(mail, discard)
+    work_off(mail)
+    assert mail.gate(left) is Gate.CANCELLED
+
+
+@pytest.mark.parametrize("action", [Action.REDRIVE, Action.PATCH])
+def test_an_agent_that_is_removed_meanwhile_gets_nothing(mail: Mailbox, action: Action) -> None:
+    (one,) = poison(mail, 1)
+    patch = b'{"n":1}' if action is Action.PATCH else None
+    job_id = start(mail, order(EVERYTHING, action, force=True, merge_patch=patch))
+    remove(mail)
+    work_off(mail)
+    told = read(mail, job_id)
+    assert (told.done, told.skipped, mail.gate(one)) == (0, 1, Gate.QUARANTINED)
 
 
 def test_each_part_of_a_filter_narrows(mail: Mailbox) -> None:

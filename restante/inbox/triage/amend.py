@@ -49,7 +49,8 @@ def amend(
 
     All else is as it was (an expiry that has passed is not); nobody's report is kept, since it has
     another producer. Raises what `payload` does, NotFound, quarantine.NotQuarantined, quarantine.Superseded,
-    IsAssigned and, but for `force`, quarantine.LaterSettled and quarantine.BeyondDedupHorizon.
+    quarantine.RecipientGone, IsAssigned and, but for `force`, quarantine.LaterSettled and
+    quarantine.BeyondDedupHorizon.
     """
     found = quarantine.find_quarantined(session, tenant_id, event_id)
     # lock order: the inbox row, then the key, then the event
@@ -59,6 +60,7 @@ def amend(
         raise quarantine.Superseded
     if row.claim_only:
         raise IsAssigned
+    quarantine.check_there(session, found.recipient_id)
     if not force:
         quarantine.check_in_time(session, found, keys, head, corrected=corrected)
     now, old, made = database_now(session), found.row, new_id()

@@ -38,6 +38,7 @@ PASSED_OVER = (
     NotFound,
     quarantine.NotQuarantined,
     quarantine.Superseded,
+    quarantine.RecipientGone,
     quarantine.LaterSettled,
     quarantine.BeyondDedupHorizon,
     IsAssigned,

@@ -25,7 +25,6 @@ from restante.identity.roles import Right
 from restante.inbox.triage.patching import CONTENT_DROPPED, Fit, check_may_write, fit_of
 from restante.inbox.triage.selection import (
     AT_ONCE,
-    IS_ASSIGNED,
     Filter,
     Selection,
     select_by_filter,
@@ -94,8 +93,8 @@ class Job:
 
     `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more). Of a
     dry run also how many would go of which inbox, the most first, which event would go first, what a
-    patch would make of the first, and how many are `assigned` and so not amended. `unpatched`: of
-    `skipped`, those that it did not fit or change.
+    patch would make of the first, and how many are `assigned` and so not amended, or of a `removed` agent
+    and so not run. `unpatched`: of `skipped`, those that it did not fit or change.
     """
 
     job_id: bytes | None
@@ -111,6 +110,7 @@ class Job:
     skipped: int = 0
     unpatched: int = 0
     assigned: int | None = None
+    removed: int | None = None
     actor_kind: str | None = None
     actor_id: str | None = None
     created_at: datetime | None = None
@@ -235,9 +235,8 @@ def cancel(session: Session, administrator: Administrator, job_id: bytes | None)
         )
     )
     if ended.rowcount:
-        target = encode_id(Prefix.JOB, found.job_id)
-        entry = Entry(administrator.tenant_id, administrator.by, Audited.JOB_CANCEL, target=target)
-        record(session, entry)
+        by, target = administrator.by, encode_id(Prefix.JOB, found.job_id)
+        record(session, Entry(administrator.tenant_id, by, Audited.JOB_CANCEL, target=target))
     return job_of(_find(session, administrator.tenant_id, job_id))
 
 
@@ -253,8 +252,8 @@ def _select(session: Session, administrator: Administrator, order: Order) -> Sel
     if isinstance(order.chosen, Filter):
         return select_by_filter(session, tenant_id, order.chosen, to_run=to_run)
     found = select_by_ids(session, tenant_id, order.chosen, to_run=to_run)
-    if order.action is Action.AMEND and found.assigned:
-        raise ValidationFailed.at("/event_ids/0", IS_ASSIGNED)
+    if order.action is Action.AMEND:
+        found.check_amended()
     return found
 
 
@@ -275,6 +274,7 @@ def _counted(order: Order, selection: Selection) -> Job:
         capped=selection.capped,
         total=len(_going(order, selection)),
         assigned=len(selection.assigned) if order.action in _AMENDS else None,
+        removed=None if order.action is Action.DISCARD else len(selection.removed),
     )
 
 

@@ -1,7 +1,8 @@
 """Which quarantined events something is to be done to: a filter or their ids, in sequence order.
 
 What would run after later events of its key, or may be worked a second time because its agent has
-forgotten it, is counted apart: that needs `force`.
+forgotten it, is counted apart: that needs `force`. So is what nobody would claim, since its agent is removed:
+that is left out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from restante.inbox.lifecycle import Gate
 from restante.inbox.quarantine import DEDUP_HORIZON
 from restante.storage.tables.events import agent_inbox
 from restante.storage.tables.failures import event_failure
+from restante.storage.tables.identity import principal
 from restante.storage.tables.inboxes import inbox, ordering_key, ordering_waiting
 
 MOST = 50_000
@@ -29,7 +31,8 @@ MOST = 50_000
 AT_ONCE = 1_000
 _ABSENT = "is not in quarantine (any more)"
 _WENT_ON = "is not done again: its work went on in the event that `superseded_by` names; discard it"
-IS_ASSIGNED = "belongs to an assignment: redrive it or reassign the assignment"
+_IS_REMOVED = "is of an agent that is removed, so nobody would claim it: discard it"
+_IS_ASSIGNED = "belongs to an assignment: redrive it or reassign the assignment"
 _KeyName = tuple[bytes, bytes, bytes]
 
 
@@ -90,7 +93,8 @@ class Filter:
 class Selection:
     """`events`: ids in the order in which they go. `late`, `forgotten`: those of them that need force.
 
-    `assigned`: those of them that belong to assignments. `recipients`: in whose inbox each is.
+    `removed`: those of them that are to run and whose agents are removed; `late`, `forgotten` and `assigned`,
+    those that belong to assignments, are of the others. `recipients`: in whose inbox each is.
     """
 
     events: list[bytes]
@@ -99,13 +103,20 @@ class Selection:
     capped: bool = False
     recipients: Mapping[bytes, bytes] = field(default_factory=dict)
     assigned: frozenset[bytes] = frozenset()
+    removed: frozenset[bytes] = frozenset()
 
     def going(self, *, force: bool, amended: bool) -> list[bytes]:
-        """What goes: what belongs to an assignment is not amended."""
-        stays = self.assigned if amended else frozenset()
+        """What goes: none of a removed agent, and what belongs to an assignment is not amended."""
+        stays = self.removed | (self.assigned if amended else frozenset())
         if not force:
             stays |= self.late | self.forgotten
         return [e for e in self.events if e not in stays]
+
+    def check_amended(self) -> None:
+        """ValidationFailed where the event that is named alone is not amended."""
+        if self.removed or self.assigned:
+            said = _IS_REMOVED if self.removed else _IS_ASSIGNED
+            raise ValidationFailed.at("/event_ids/0", said)
 
 
 def select_by_filter(
@@ -119,7 +130,7 @@ def select_by_filter(
     if to_run:
         meant = meant.where(event_failure.c.superseded_by.is_(None))
     rows = session.connection().execute(meant.limit(MOST + 1)).all()
-    return _assessed(session, rows[:MOST], capped=len(rows) > MOST)
+    return _assessed(session, rows[:MOST], to_run=to_run, capped=len(rows) > MOST)
 
 
 def select_by_ids(
@@ -145,7 +156,7 @@ def select_by_ids(
     if told:
         raise ValidationFailed(errors=told[:100])
     rows.sort(key=lambda row: (row.recipient_id, row.sequence_number))
-    return _assessed(session, rows)
+    return _assessed(session, rows, to_run=to_run)
 
 
 def _of(tenant_id: bytes) -> Select[Any]:
@@ -160,9 +171,11 @@ def _of(tenant_id: bytes) -> Select[Any]:
             agent_inbox.c.ordering_sequence,
             agent_inbox.c.claim_only,
             inbox.c.head,
+            principal.c.status.label("agent_status"),
         )
         .join(agent_inbox, agent_inbox.c.event_id == event_failure.c.event_id)
         .join(inbox, inbox.c.recipient_id == agent_inbox.c.recipient_id)
+        .join(principal, principal.c.principal_id == agent_inbox.c.recipient_id)
         .where(
             event_failure.c.tenant_id == tenant_id,
             event_failure.c.quarantined_at.is_not(None),
@@ -172,7 +185,10 @@ def _of(tenant_id: bytes) -> Select[Any]:
     )
 
 
-def _assessed(session: Session, rows: Sequence[Any], *, capped: bool = False) -> Selection:
+def _assessed(
+    session: Session, rows: Sequence[Any], *, to_run: bool, capped: bool = False
+) -> Selection:
+    removed = frozenset(r.event_id for r in rows if to_run and r.agent_status == "removed")
     forgotten = {r.event_id for r in rows if r.head - r.sequence_number > DEDUP_HORIZON}
     by_key: defaultdict[_KeyName, list[Any]] = defaultdict(list)
     for row in rows:
@@ -186,11 +202,12 @@ def _assessed(session: Session, rows: Sequence[Any], *, capped: bool = False) ->
             late |= _late(session, recipient_id, project_id, some, by_key)
     return Selection(
         [r.event_id for r in rows],
-        frozenset(late),
-        frozenset(forgotten),
+        frozenset(late) - removed,
+        frozenset(forgotten) - removed,
         capped,
         {r.event_id: r.recipient_id for r in rows},
-        frozenset(r.event_id for r in rows if r.claim_only),
+        frozenset(r.event_id for r in rows if r.claim_only) - removed,
+        removed,
     )
 
 
