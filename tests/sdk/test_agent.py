@@ -12,6 +12,7 @@ from restante_agent import (
     Ack,
     AttemptFailed,
     Delivery,
+    Failure,
     FailureOutcome,
     Reject,
     Release,
@@ -157,6 +158,23 @@ def test_what_a_handler_does_is_what_the_server_hears(
         assert row.last_error["code"] == error[0]
         assert row.last_error["outcome"] == error[2]
         assert error[1] is None or row.last_error["message"] == error[1]
+
+
+def test_a_last_failed_attempt_is_told_to_be_the_last(
+    server: FakeServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    last = server.inbox.publish(max_attempts=1)
+    again = server.inbox.publish(max_attempts=5)
+
+    def fail(delivery: Delivery) -> Release:
+        return Release(600, Failure("odd", "it fails"))
+
+    make(server, fail, tmp_path).run(until_empty=True)
+    assert [server.inbox.rows[one].status for one in (last, again)] == ["quarantined", "pending"]
+    told = [r.getMessage() for r in caplog.records if r.getMessage().startswith("quarantined")]
+    assert told == [
+        f"quarantined event_id={last} attempts=1: it is not tried again until an operator puts it back"
+    ]
 
 
 def test_an_event_whose_ack_was_lost_is_not_worked_twice(

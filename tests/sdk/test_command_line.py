@@ -116,9 +116,12 @@ def test_exit_codes_tell_what_to_do(
     assert "Traceback" not in done.stderr
 
 
-def test_who_did_not_answer_and_what_can_be_read_is_said(cli: Cli) -> None:
+def test_who_did_not_answer_or_let_in_and_what_can_be_read_is_said(cli: Cli) -> None:
     unanswered = cli.run("stats", "--url", "http://127.0.0.1:1")
     assert "no answer from http://127.0.0.1:1: " in unanswered.stderr
+    denied = cli.run("listen", "--exec", "true", RESTANTE_CLIENT_SECRET="wrong-secret").stderr
+    assert "RESTANTE_CLIENT_ID (--client-id) and RESTANTE_CLIENT_SECRET (--client" in denied
+    assert "wrong-secret" not in denied
     cli.server.inbox.publish()
     assert "0 to 1 can be read after" in cli.run("tail", "--after", "99").stderr
 

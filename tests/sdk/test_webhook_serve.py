@@ -26,6 +26,8 @@ from restante.webhooks.challenge import new_challenge
 from restante.webhooks.secrets import response_to
 from restante.webhooks.signing import Signer, signed_fields
 from restante_agent.cli.main import main
+from restante_agent.cli.webhook_serve import first_keys
+from restante_agent.errors import UnexpectedAnswer, Unreachable
 from tests.support.processes import Process
 from tests.support.waiting import wait_until
 
@@ -152,7 +154,11 @@ def test_the_keys_of_the_server_and_lines_for_a_person(tmp_path: Path, keys_at: 
         (["--secret-file", "{good}", "--cert", "x", "--key", "x"], 2, "--cert, --key: "),
         (["--secret-file", "{good}", "--origin", "hooks"], 2, "'hooks' is no base URL"),
         (["--secret-file", "{good}", "--host", "192.0.2.1"], 2, "--port gives another"),
-        (["--secret-file", "{good}", "--url", "http://127.0.0.1:1"], 6, "cannot be had"),
+        (
+            ["--secret-file", "{good}", "--url", "http://127.0.0.1:1", "--give-up", "0"],
+            6,
+            "cannot be had",
+        ),
         ([], 2, "Missing option '--secret-file'"),
     ],
 )
@@ -164,3 +170,51 @@ def test_what_is_wrong_is_said(tmp_path: Path, words: list[str], code: int, reme
     done = CliRunner().invoke(main, ["webhook-serve", *given], env={"RESTANTE_URL": None})
     assert done.exit_code == code
     assert remedy in done.stderr
+
+
+class Later:
+    """Keys of a server that answers from its `after`th call on; its clock goes on while one waits."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.calls, self.now = after, 0, 0.0
+
+    def __call__(self) -> dict[str, Any]:
+        self.calls += 1
+        if self.calls < self.after:
+            raise Unreachable("the keys of http://x cannot be had: refused")
+        return {"keys": []}
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def first(self, give_up_seconds: float) -> None:
+        first_keys(self, give_up_seconds, sleep=self.sleep, monotonic=lambda: self.now)
+
+
+def test_a_server_that_is_not_up_yet_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = Later(after=5)
+    keys.first(60)
+    assert keys.calls == 5
+    said = capsys.readouterr().err
+    assert said == (
+        "the keys of http://x cannot be had: refused; asking again, with growing pauses, for 60 s\n"
+    )
+
+
+def test_it_is_not_waited_for_for_ever() -> None:
+    keys = Later(after=10_000)
+    with pytest.raises(Unreachable):
+        keys.first(60)
+    assert 50 < keys.now <= 60
+    keys = Later(after=2)
+    with pytest.raises(Unreachable):
+        keys.first(0)
+    assert keys.calls == 1
+
+
+def test_what_waiting_does_not_mend_is_said_at_once() -> None:
+    def wrong() -> dict[str, Any]:
+        raise UnexpectedAnswer("http://x/oauth/jwks.json is no key set")
+
+    with pytest.raises(UnexpectedAnswer):
+        first_keys(wrong, 60, sleep=lambda _: pytest.fail("it waits"))

@@ -26,10 +26,21 @@ from restante_agent import (
 )
 from restante_agent.model.decode import decode
 from restante_agent.model.event import ClaimedEvent
+from restante_agent.model.memory import Turned
+from restante_agent.model.settle import Acked, Rejected, Released
 from restante_agent.runtime.leases import Leases
 from restante_agent.runtime.outcome import Verb, verb_of_error, verb_of_result
 from restante_agent.runtime.record import Finished
-from restante_agent.runtime.work import End, Handle, Pause, Recall, Remember, Settle, work
+from restante_agent.runtime.work import (
+    End,
+    Handle,
+    Pause,
+    Recall,
+    Remember,
+    Settle,
+    tell_quarantine,
+    work,
+)
 
 
 def make(number: int = 1, clock: Any = lambda: 0.0) -> Delivery:
@@ -249,3 +260,20 @@ def test_what_is_left_of_the_lease_is_counted_on_this_machine() -> None:
     assert delivery.lease_remaining_ms == 69_500
     now[0] = 300.0
     assert delivery.lease_remaining_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Rejected(), 1),
+        (Turned(release=(Released(status="quarantined"),)), 1),
+        (Turned(ack=(Acked(event_id="evt_1"),)), 0),
+        (Released(status="pending"), 0),
+        (Acked(event_id="evt_1"), 0),
+    ],
+)
+def test_whatever_leads_into_quarantine_is_told(
+    caplog: pytest.LogCaptureFixture, answer: object, told: int
+) -> None:
+    tell_quarantine(make(), answer)
+    assert len([one for one in caplog.records if "quarantined" in one.getMessage()]) == told

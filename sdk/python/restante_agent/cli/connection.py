@@ -13,7 +13,12 @@ import click
 from restante_agent.async_client import AsyncClient
 from restante_agent.cli.exits import leave
 from restante_agent.client import Client
-from restante_agent.errors import ConfigurationError, InsufficientScope, RestanteError
+from restante_agent.errors import (
+    ConfigurationError,
+    InsufficientScope,
+    InvalidClient,
+    RestanteError,
+)
 from restante_agent.login.finding import find_login
 from restante_agent.login.kept import KeptLogin
 
@@ -74,7 +79,15 @@ class Connection:
         return find_login(self.url, self.client_id, base=self.state_dir)
 
     def remedy(self, error: RestanteError) -> str:
-        """What a person can do about it whose login holds too little: it has the scopes it was made with."""
+        """What a person can do about it whose secret is wrong, or whose login holds too little.
+
+        A login has the scopes it was made with.
+        """
+        if self.has_secret and isinstance(error, InvalidClient):
+            return (
+                "look at RESTANTE_CLIENT_ID (--client-id) and RESTANTE_CLIENT_SECRET (--client-secret-file), "
+                "and that RESTANTE_URL (--url) is the server that they are of"
+            )
         if self.has_secret or not isinstance(error, InsufficientScope) or not error.required_scope:
             return ""
         return (
@@ -92,6 +105,16 @@ class Connection:
 
 def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[..., R]:
     """Adds the options, hands the command its `Connection`, turns errors into exit codes."""
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Exactly one JSON value on stdout."
+    )
+    return connected_without_json(as_json(command))
+
+
+def connected_without_json(
+    command: Callable[Concatenate[Connection, P], R],
+) -> Callable[..., R]:
+    """The same for a command whose stdout is not for people anyway."""
 
     @click.option("--url", envvar="RESTANTE_URL", show_envvar=True, help="The server's base URL.")
     @click.option(
@@ -114,7 +137,6 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
         type=click.Path(path_type=Path, file_okay=False),
         help="Where logins and records of finished events are kept; else the user's state folder.",
     )
-    @click.option("--json", "as_json", is_flag=True, help="Exactly one JSON value on stdout.")
     @functools.wraps(command)
     @click.pass_context
     def wrapped(context: click.Context, /, *args: Any, **kwargs: Any) -> R:
@@ -125,7 +147,7 @@ def connected(command: Callable[Concatenate[Connection, P], R]) -> Callable[...,
             secret=secret.get("secret"),
             secret_file=kwargs.pop("client_secret_file"),
             state_dir=kwargs.pop("state_dir"),
-            as_json=kwargs.pop("as_json"),
+            as_json=kwargs.pop("as_json", False),
         )
         try:
             return command(connection, *args, **kwargs)

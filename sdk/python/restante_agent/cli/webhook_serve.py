@@ -6,10 +6,13 @@ import json
 import os
 import secrets
 import ssl
+import sys
 import threading
+import time
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import click
@@ -19,8 +22,10 @@ from restante_agent.base_url import checked_url
 from restante_agent.cli.exits import leave
 from restante_agent.cli.screen import brief, printable, write_json
 from restante_agent.errors import ConfigurationError, RestanteError, UnexpectedAnswer, Unreachable
+from restante_agent.runtime.plan import GIVE_UP_SECONDS
 from restante_agent.webhook import Receiver
 from restante_agent.webhook_server import Came, WebhookServer
+from restante_agent.wire.retry import RetryPolicy
 
 JWKS_PATH = "/oauth/jwks.json"
 ANSWER_SECONDS = 5.0
@@ -58,6 +63,14 @@ ANSWER_SECONDS = 5.0
     show_default=True,
     help="The answer to deliveries: 204 acks, 202 leaves the ack to you, 500 is tried again.",
 )
+@click.option(
+    "--give-up",
+    "give_up_seconds",
+    type=click.FloatRange(0),
+    default=GIVE_UP_SECONDS,
+    show_default=True,
+    help="Seconds that the server at --url is waited for at the start; then it ends, with exit 6.",
+)
 @click.option("--count", type=click.IntRange(1), help="End after so many deliveries.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line on stdout.")
 def webhook_serve(
@@ -70,6 +83,7 @@ def webhook_serve(
     key: Path | None,
     origin: str | None,
     status: int,
+    give_up_seconds: float,
     count: int | None,
     as_json: bool,
 ) -> None:
@@ -82,7 +96,7 @@ def webhook_serve(
         there = _secrets(secret_file)
         jwks = None if url is None else _keys_of(checked_url(url))
         if jwks is not None:
-            jwks()  # so that a wrong URL is said now
+            first_keys(jwks, give_up_seconds)  # so that a wrong URL is said now
         try:
             receiver = Receiver(there, jwks=jwks)
         except ValueError as error:
@@ -105,6 +119,33 @@ def webhook_serve(
             server.serve_forever(poll_interval=0.1)
         except KeyboardInterrupt:
             click.echo(f"{told.deliveries} deliveries came", err=True)
+
+
+def first_keys(
+    jwks: Callable[[], dict[str, Any]],
+    give_up_seconds: float,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> None:
+    """Have the keys once; a server that does not answer yet is asked again, and that is said once."""
+    policy = RetryPolicy(attempts=sys.maxsize, budget_seconds=give_up_seconds, cap_seconds=5.0)
+    began, random, tries = monotonic(), Random(), 0  # noqa: S311 - pauses only
+    while True:
+        tries += 1
+        try:
+            jwks()
+        except Unreachable as error:
+            waited = monotonic() - began
+            wait = policy.wait_before(tries, error, waited_seconds=waited, random=random)
+            if wait is None:
+                raise
+            if tries == 1:
+                told = f"{error}; asking again, with growing pauses, for {give_up_seconds:g} s"
+                click.echo(told, err=True)
+            sleep(wait)
+        else:
+            return
 
 
 class _Telling:

@@ -39,6 +39,7 @@ from restante_agent.runtime.work import (
     Remember,
     Settle,
     settle_call,
+    tell_quarantine,
     work,
 )
 from restante_agent.traces import handling
@@ -141,7 +142,8 @@ class AsyncSession:
             case Remember():
                 await self._remember(delivery, effect)
             case Settle():
-                await self._client.perform(settle_call(self._client.core, delivery, effect.verb))
+                call = settle_call(self._client.core, delivery, effect.verb)
+                tell_quarantine(delivery, await self._client.perform(call))
             case Pause():
                 await anyio.sleep(effect.seconds)
         return None

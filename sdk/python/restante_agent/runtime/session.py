@@ -38,6 +38,7 @@ from restante_agent.runtime.work import (
     Remember,
     Settle,
     settle_call,
+    tell_quarantine,
     work,
 )
 from restante_agent.traces import handling
@@ -152,7 +153,8 @@ class Session:
             case Remember():
                 self._remember(delivery, effect)
             case Settle():
-                self._client.perform(settle_call(self._client.core, delivery, effect.verb))
+                call = settle_call(self._client.core, delivery, effect.verb)
+                tell_quarantine(delivery, self._client.perform(call))
             case Pause():
                 self._pause(delivery, effect.seconds)
         return None

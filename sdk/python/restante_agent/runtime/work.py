@@ -7,6 +7,7 @@ A turn is not remembered: an event that comes again has had none of it, so all o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +25,7 @@ from restante_agent.errors import (
     ValidationFailed,
 )
 from restante_agent.memory_errors import TurnConflict
-from restante_agent.model.memory import MemoryWrite, Turn
+from restante_agent.model.memory import MemoryWrite, Turn, Turned
 from restante_agent.model.settle import Ack, Reject, Release, Settlement
 from restante_agent.runtime.delivery import Delivery, StopReason
 from restante_agent.runtime.outcome import Verb, refused_turn, settled_by
@@ -32,6 +33,8 @@ from restante_agent.runtime.record import Finished
 from restante_agent.wire import settle_calls, turn_calls
 from restante_agent.wire.call import Call
 from restante_agent.wire.core import Core
+
+log = logging.getLogger("restante_agent")
 
 PAUSE_CEILING_SECONDS = 5.0
 
@@ -106,6 +109,18 @@ def settle_call(core: Core, delivery: Delivery, verb: Verb) -> Call[Any]:
                 # this claim's turn: tried again it is done once
                 idempotency_key=f"turn-{event_id}-{generation}",
             )
+
+
+def tell_quarantine(delivery: Delivery, answer: object) -> None:
+    """Have the log say so where the event's failure was its last: nothing tries it again by itself."""
+    ends = [*answer.release, *answer.reject] if isinstance(answer, Turned) else [answer]
+    if any(getattr(end, "status", None) == "quarantined" for end in ends):
+        event = delivery.event
+        log.warning(
+            "quarantined event_id=%s attempts=%d: it is not tried again until an operator puts it back",
+            event.event_id,
+            event.attempts,
+        )
 
 
 def work(delivery: Delivery, random: Random) -> Work:
