@@ -1,4 +1,4 @@
-"""`restante tenant|project|agent|service list`: what there is, a page at a time. They change nothing."""
+"""`restante tenant|project|agent|service|operator list`: what there is, a page at a time, and no change."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from command_line import as_json, by_command, database, of_tenant, refusing, say
 from restante.identity.administrators import Administrator
 from restante.identity.machine_list import Machine, MachineStatus, list_machines
+from restante.identity.members import Member, list_members, list_platform_admins
 from restante.identity.principal import PrincipalKind
 from restante.identity.project_settings import ProjectSettings, list_projects
 from restante.identity.roles import Role
@@ -46,7 +47,7 @@ of_status = click.option(
 @as_json
 @refusing
 def list_all_tenants(*, limit: int, token: str | None, as_json: bool) -> None:
-    """Tenants by name, and how many projects, agents and services each has."""
+    """Tenants by name; with --json, how much each has, too."""
 
     def work(session: Session) -> Page:
         found, more = all_tenants(session, limit=limit, token=token)
@@ -94,6 +95,25 @@ def list_services(*, as_json: bool, **asked: Any) -> None:
     _say("services", work, ("service_id", "name", "status"), as_json=as_json)
 
 
+@click.command("list")
+@click.option("--tenant", metavar="T", help="Its id or name. Left out: the platform's admins.")
+@paged
+@as_json
+@refusing
+def list_operators(tenant: str | None, *, limit: int, token: str | None, as_json: bool) -> None:
+    """The operators of a tenant, or of the platform, by e-mail."""
+
+    def work(session: Session) -> Page:
+        if tenant is None:
+            page = list_platform_admins(session, limit=limit, token=token)
+        else:
+            page = list_members(session, _owner(session, tenant), limit=limit, token=token)
+        return list(map(_operator, page.members)), page.next_page_token
+
+    columns = ("operator_id", "email", "role", "status", "signed_in_at")
+    _say("operators", work, columns, as_json=as_json)
+
+
 def _machines(
     session: Session,
     *,
@@ -123,10 +143,12 @@ def _owner(session: Session, tenant: str) -> Administrator:
 def _say(
     name: str, work: Callable[[Session], Page], columns: Sequence[str], *, as_json: bool
 ) -> None:
-    """The page as one object, or as lines of these columns, and on stderr how to go on."""
+    """The page as one object, or as lines under the names of these columns, and on stderr how to go on."""
     with database() as house:
         rows, more = house.run(work)
     cells = [[str(row[column] or "-") for column in columns] for row in rows]
+    if cells:
+        cells.insert(0, list(columns))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
     say({name: rows, "next_page_token": more}, "\n".join(lines) or f"No {name}.", as_json=as_json)
@@ -161,6 +183,18 @@ def _machine(machine: Machine) -> dict[str, Any]:
         "name": machine.name,
         "status": machine.status,
         "created_at": instant(machine.created_at),
+    }
+
+
+def _operator(member: Member) -> dict[str, Any]:
+    return {
+        "operator_id": member.public_id,
+        "email": member.operator.email,
+        "role": member.operator.role,
+        "status": member.operator.status,
+        "created_at": instant(member.created_at),
+        "signed_in_at": instant(member.signed_in_at),
+        "sessions": member.sessions,
     }
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from command_line import as_json, by_command, database, refusing, say
 from config import load_settings
+from list_commands import list_operators
 from restante.identity.operators import (
     Operator,
     disable_operator,
@@ -29,6 +30,9 @@ _EMAIL = click.option("--email", required=True, metavar="E")
 @click.group()
 def operator() -> None:
     """Operators: the people who sign in to the console."""
+
+
+operator.add_command(list_operators)
 
 
 @operator.command("invite")
@@ -58,7 +62,7 @@ def operator_invite(tenant: str | None, email: str, role: str, *, as_json: bool)
 @as_json
 @refusing
 def operator_link(tenant: str | None, email: str, *, as_json: bool) -> None:
-    """Print a new link for an operator, good once and for fifteen minutes."""
+    """Print a new link, good once and for fifteen minutes."""
 
     def work(session: Session) -> tuple[Operator, str]:
         found = find_operator(session, email, _named(session, tenant))
@@ -73,7 +77,10 @@ def operator_link(tenant: str | None, email: str, *, as_json: bool) -> None:
 @as_json
 @refusing
 def operator_unbind(tenant: str | None, email: str, *, as_json: bool) -> None:
-    """Let the next person whose verified address this is at the identity provider be the operator."""
+    """Let the next person with the verified address be the operator.
+
+    That is the next one who comes from the identity provider with it. Sessions of the one before end.
+    """
 
     def work(session: Session, found: Operator) -> None:
         unbind_operator(session, found, by=by_command())

@@ -73,9 +73,20 @@ def list_members(
 ) -> MemberPage:
     """So many at most, whatever their status. Raises PageTokenInvalid and as `Administrator.require`."""
     who.require(Right.OPERATORS_READ)
-    of = ("members", who.tenant_id.hex())
+    return _page(session, who.tenant_id, limit=limit, token=token)
+
+
+def list_platform_admins(session: Session, *, limit: int, token: str | None = None) -> MemberPage:
+    """Those of no tenant, for whoever has the database itself. Raises PageTokenInvalid."""
+    return _page(session, None, limit=limit, token=token)
+
+
+def _page(
+    session: Session, tenant_id: bytes | None, *, limit: int, token: str | None
+) -> MemberPage:
+    of = ("members", tenant_id.hex() if tenant_id else "")
     after = page_token.take(session, of, token)
-    query = _members(session, who)
+    query = _members(session, tenant_id)
     if after is not None:
         query = query.where(operator.c.email > after)
     rows = session.connection().execute(query.order_by(operator.c.email).limit(limit + 1)).all()
@@ -199,7 +210,8 @@ def _role(text: str) -> Role:
     return Role(text)
 
 
-def _members(session: Session, who: Administrator) -> Select[Any]:
+def _members(session: Session, tenant_id: bytes | None) -> Select[Any]:
+    roles = ROLES if tenant_id else (Role.PLATFORM_ADMIN,)
     open_sessions = (
         select(func.count())
         .select_from(operator_session)
@@ -211,8 +223,8 @@ def _members(session: Session, who: Administrator) -> Select[Any]:
         .label("sessions")
     )
     return select_operators(operator.c.created_at, operator.c.signed_in_at, open_sessions).where(
-        operator.c.tenant_id == who.tenant_id,
-        operator.c.role.in_([role.value for role in ROLES]),
+        operator.c.tenant_id == tenant_id,
+        operator.c.role.in_([role.value for role in roles]),
     )
 
 
@@ -221,7 +233,7 @@ def _find(session: Session, who: Administrator, public_id: str, *, locked: bool 
     if locked:
         own = (operator.c.operator_id == raw, operator.c.tenant_id == who.tenant_id)
         session.connection().execute(select(operator.c.operator_id).where(*own).with_for_update())
-    query = _members(session, who).where(operator.c.operator_id == raw)
+    query = _members(session, who.tenant_id).where(operator.c.operator_id == raw)
     row = session.connection().execute(query).one_or_none()
     if raw is None or row is None:
         raise NotFound

@@ -1,4 +1,4 @@
-"""`restante tenant|project|agent|service list`; the lists behind them are tested on all databases."""
+"""`restante tenant|project|agent|service|operator list`; their lists are tested on all databases."""
 
 from __future__ import annotations
 
@@ -50,10 +50,47 @@ def test_what_is_made_is_listed_by_name_and_no_secret_is(here: RestanteCommand) 
     assert removed == {"agents": [], "next_page_token": None}
     told = here.text("agent", "list", "--tenant", "acme").splitlines()
     assert [line.split() for line in told] == [
+        ["agent_id", "name", "status", "last_seen_at"],
         [ann["agent_id"], "ann", "active", "-"],
         [bob["agent_id"], "bob", "active", "-"],
     ]
     assert here.text("project", "list", "--tenant", "other") == "No projects.\n"
+
+
+def test_operators_are_listed_by_tenant_and_no_link_is(here: RestanteCommand) -> None:
+    here.create_tenant("acme")
+    here.create_tenant("other")
+
+    def invited(email: str, role: str, *words: str) -> str:
+        return str(
+            here.json("operator", "invite", "--email", email, "--role", role, *words)["operator_id"]
+        )
+
+    ann = invited("ann@example.com", "tenant_admin", "--tenant", "acme")
+    bob = invited("bob@example.com", "operator", "--tenant", "acme")
+    above = invited("root@example.com", "platform_admin")
+    here.run("operator", "disable", "--email", "bob@example.com", "--json")
+    found = here.json("operator", "list", "--tenant", "acme")
+    assert [(o["operator_id"], o["role"], o["status"]) for o in found["operators"]] == [
+        (ann, "tenant_admin", "invited"),
+        (bob, "operator", "disabled"),
+    ]
+    assert found["operators"][0].keys() == {
+        *("operator_id", "email", "role", "status"),
+        *("created_at", "signed_in_at", "sessions"),
+    }
+    (platform,) = here.json("operator", "list")["operators"]
+    assert (platform["operator_id"], platform["role"]) == (above, "platform_admin")
+    assert here.text("operator", "list", "--tenant", "other") == "No operators.\n"
+    first = here.json("operator", "list", "--tenant", "acme", "--limit", "1")
+    rest = here.json(
+        *("operator", "list", "--tenant", "acme", "--page-token", first["next_page_token"])
+    )
+    assert [o["operator_id"] for o in rest["operators"]] == [bob]
+    assert (
+        "page token"
+        in here.run("operator", "list", "--page-token", first["next_page_token"]).stderr
+    )
 
 
 def test_a_list_is_bounded_and_goes_on_where_a_page_ended(here: RestanteCommand) -> None:
@@ -66,7 +103,7 @@ def test_a_list_is_bounded_and_goes_on_where_a_page_ended(here: RestanteCommand)
     assert [t["name"] for t in rest["tenants"]] == ["c"]
     assert rest["next_page_token"] is None
     told = here.run("tenant", "list", "--limit", "1")
-    assert len(told.stdout.splitlines()) == 1
+    assert len(told.stdout.splitlines()) == 2  # the names of the columns, too
     assert "--page-token" in told.stderr
     for words, code, expected in (
         (("tenant", "list", "--limit", "0"), 2, "--limit"),
@@ -75,6 +112,7 @@ def test_a_list_is_bounded_and_goes_on_where_a_page_ended(here: RestanteCommand)
         (("project", "list", "--tenant", "a", "--page-token", token), 1, "page token"),
         (("agent", "list", "--tenant", "nobody"), 1, "no tenant"),
         (("agent", "list"), 2, "--tenant"),
+        (("operator", "list", "--tenant", "nobody"), 1, "no tenant"),
         (("service", "list", "--tenant", "a", "--status", "gone"), 2, "--status"),
     ):
         done = here.run(*words, "--json")

@@ -21,6 +21,7 @@ from restante.identity.members import (
     invite_anew,
     invite_member,
     list_members,
+    list_platform_admins,
     read_member,
     sessions_of,
 )
@@ -213,3 +214,20 @@ def test_it_takes_the_role_and_to_change_a_fresh_proof(
     with pytest.raises(RightMissing):
         database.run(lambda s: list_members(s, operator, limit=1))
     assert Action.OPERATOR_DISABLE not in dict(told(database, tenants[0]))
+
+
+def test_admins_of_the_platform_are_listed_apart_from_members(
+    database: Database, tenants: tuple[bytes, bytes]
+) -> None:
+    member = active(database, tenants[0], "ann@example.com")
+    above = [
+        active(database, None, f"{name}@example.com", Role.PLATFORM_ADMIN) for name in ("a", "b")
+    ]
+    first = database.run(lambda s: list_platform_admins(s, limit=1))
+    assert [one.operator.id for one in first.members] == [above[0].id]
+    token = first.next_page_token
+    rest = database.run(lambda s: list_platform_admins(s, limit=1, token=token))
+    assert [one.operator.id for one in rest.members] == [above[1].id]
+    assert rest.next_page_token is None
+    with pytest.raises(PageTokenInvalid):
+        database.run(lambda s: list_members(s, administrator(member), limit=1, token=token))

@@ -28,6 +28,8 @@ def test_what_is_no_command_is_refused() -> None:
         takes(["tenant", "forget"])
     with pytest.raises(click.UsageError):
         takes(["serve", "--hots", "0.0.0.0"])
+    with pytest.raises(click.UsageError):  # its stdout is the protocol's
+        takes(["mcp", "--json"], PROGRAMS["restante-agent"])
 
 
 def test_commands_are_found_wherever_they_stand(tmp_path: Path) -> None:

@@ -43,6 +43,13 @@ def test_a_command_has_the_options_of_the_contract(words: str) -> None:
         assert options[name].multiple, f"{name} is repeated, it takes no list"
 
 
+def test_the_list_of_operators_commands_cuts_no_sentence() -> None:
+    group = found("operator")
+    shown = group.get_help(click.Context(group, terminal_width=80))
+    assert "list" in shown
+    assert "..." not in shown.partition("Commands:")[2]
+
+
 def test_every_command_has_a_sentence_and_json() -> None:
     """Whatever the contract names, and whatever it does not."""
 

@@ -8,7 +8,7 @@ import sys
 import anyio
 import click
 
-from restante_agent.cli.connection import Connection, connected, of_projects
+from restante_agent.cli.connection import Connection, connected_without_json, of_projects
 from restante_agent.errors import ConfigurationError
 from restante_agent.wire.retry import RetryPolicy
 
@@ -17,7 +17,7 @@ RETRY = RetryPolicy(attempts=4, budget_seconds=10.0)
 
 
 @click.command("mcp")
-@connected
+@connected_without_json
 @of_projects
 @click.option(
     "--lease",
@@ -57,7 +57,9 @@ def mcp(
 
     A harness starts it and gives its model the tools: wait, claim, held, renew, ack, release, reject,
     turn, publish, receipt, memory_get, memory_list, memory_put and memory_delete. It ends with its stdin;
-    what is held then goes back. Needs `pip install 'restante-agent[mcp]'`.
+    what is held then goes back.
+
+    Needs `pip install 'restante-agent[mcp]'`, or in a clone `pip install './sdk/python[mcp]'`.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
     try:
@@ -65,7 +67,7 @@ def mcp(
         from restante_agent.mcp.server import inbox_server  # noqa: PLC0415 - likewise
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "pip install 'restante-agent[mcp]' brings what is missing"
+            "pip install 'restante-agent[mcp]', or in a clone './sdk/python[mcp]', brings what is missing"
         ) from error
     rules = Rules(projects or None, lease_seconds, idle_seconds, most_held)
     client = connection.async_client(retry=RETRY)
