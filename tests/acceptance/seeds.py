@@ -7,9 +7,14 @@ import random
 import sys
 
 
+def drawn_seed() -> int:
+    """The seed of this run, for a program that prints it with what it does."""
+    return int(os.environ.get("RESTANTE_TEST_SEED") or random.SystemRandom().randrange(10**6))
+
+
 def new_seed() -> int:
-    """The seed of this run; pytest shows it when the test fails."""
-    seed = int(os.environ.get("RESTANTE_TEST_SEED") or random.SystemRandom().randrange(10**6))
+    """The seed of this run, printed; pytest shows it when the test fails."""
+    seed = drawn_seed()
     say(f"seed {seed}")
     return seed
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +35,7 @@ from restante.storage.ids import Prefix, encode_id, new_ids
 from restante.storage.tables.identity import credential, granted_scope, principal
 from restante.storage.tables.inboxes import inbox
 from restante.storage.transaction import Database, Session
-from tests.acceptance.seeds import new_seed, say
+from tests.acceptance.seeds import drawn_seed, say
 from tests.support.servers import start
 from tests.support.serving import SECRET_KEY, Alone, RestanteCommand, Served
 from tests.support.unavailable import Unavailable
@@ -210,13 +211,13 @@ def wrong(herd: Herd) -> list[str]:
     return found
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.herd", description=__doc__)
     parser.add_argument("backend", choices=["mariadb", "mysql"])
     parser.add_argument("--agents", type=int, default=10_000)
     parser.add_argument("--seed", type=int)
-    args = parser.parse_args()
-    seed = new_seed() if args.seed is None else args.seed
+    args = parser.parse_args(argv)
+    seed = drawn_seed() if args.seed is None else args.seed
     say(f"{args.agents} agents on {args.backend}, seed {seed}")
     allow_sockets(args.agents)
     try:

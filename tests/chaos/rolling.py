@@ -20,7 +20,7 @@ from pathlib import Path
 from restante.storage.engine import make_engine
 from restante.storage.transaction import Database
 from tests.acceptance.roster import enrol_in
-from tests.acceptance.seeds import new_seed, say
+from tests.acceptance.seeds import drawn_seed, say
 from tests.chaos.cellar import cellar
 from tests.chaos.house import DATABASE, SETTINGS, Crew, House, node_settings
 from tests.chaos.producer import PROJECT
@@ -165,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=8, help="of load in each step")
     parser.add_argument("--seed", type=int)
     args = parser.parse_args(argv)
-    seed = new_seed() if args.seed is None else args.seed
+    seed = drawn_seed() if args.seed is None else args.seed
     say(f"a rolling restart on {args.backend}, seed {seed}")
     try:
         with tempfile.TemporaryDirectory(prefix="restante-rolling-") as temporary:

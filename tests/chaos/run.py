@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.seeds import new_seed, say
+from tests.acceptance.seeds import drawn_seed, say
 from tests.chaos import clocks
 from tests.chaos.checker import Violation, violations
 from tests.chaos.disk import begin_again_with_mounts
@@ -193,9 +193,9 @@ def special(backend: str, seed: int) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    args = arguments()
-    seed = new_seed() if args.seed is None else args.seed
+def main(argv: Sequence[str] | None = None) -> None:
+    args = arguments(argv)
+    seed = drawn_seed() if args.seed is None else args.seed
     more = special(args.backend, seed)
     length = f"{args.times} faults" if args.times else f"{args.seconds:.0f} s"
     say(f"chaos on {args.backend}, seed {seed}, {length}")

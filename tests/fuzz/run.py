@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.acceptance.seeds import new_seed, say
+from tests.acceptance.seeds import drawn_seed, say
 from tests.fuzz import wires
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.grounds import Grounds
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--most", type=int, default=3, help="ways to spoil one place, in a round")
     args = parser.parse_args()
-    seed = new_seed() if args.seed is None else args.seed
+    seed = drawn_seed() if args.seed is None else args.seed
     say(f"fuzz on {args.backend}, seed {seed}, {args.seconds:.0f} s")
     try:
         with (
