@@ -8,7 +8,6 @@ from flask import Blueprint, Request, Response, request
 
 from blueprints.access import signed_in, states
 from blueprints.console import cookies, oidc, return_path
-from blueprints.console.drafts import came_from
 from blueprints.console.kept import FIRST, TYPED, what_of
 from blueprints.console.pages import page, see
 from blueprints.console.sessions import check, origin_of, with_session
@@ -83,7 +82,7 @@ def to_proof(asked: Request, draft_id: str | None = None) -> str:
     elif asked.method == "GET":
         wanted = return_path.ours(asked.full_path.removesuffix("?"))
     else:
-        wanted = came_from(asked)
+        wanted = return_path.came_from(asked)
     return AGAIN if wanted is None else f"{AGAIN}?{return_path.FIELD}={quote(wanted, safe='/')}"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 
-from flask import Request, request
+from flask import request
+from werkzeug.datastructures import MultiDict
 
-from blueprints.console import return_path
-from extensions import house
+from blueprints.console.narrowing import FIELDS
+from blueprints.console.return_path import came_from
 from restante.identity.drafts import Draft, keep_draft, read_draft
+from restante.identity.operators import Operator
 from restante.identity.sessions import SignedIn
 from restante.storage.transaction import Session
 
@@ -21,7 +23,7 @@ _QUARANTINE = "/quarantine"
 _TURNED = frozenset({"patch", "why", "way", "force"})
 
 
-def keep_form(session: Session, who: SignedIn, kept: Container[str]) -> str | None:
+def keep_form(session: Session, who: SignedIn | Operator, kept: Container[str]) -> str | None:
     """Keep the form that was sent, for `form_before`; its id. None: it has a field that is not `kept`."""
     fields = [
         (name, text)
@@ -35,11 +37,6 @@ def keep_form(session: Session, who: SignedIn, kept: Container[str]) -> str | No
     return keep_draft(session, who, draft)
 
 
-def came_from(asked: Request) -> str | None:
-    """The page of ours that its form was on."""
-    return return_path.ours((asked.referrer or "").removeprefix(house().settings.public_url))
-
-
 def keep_turned(session: Session, who: SignedIn, **more: str) -> str:
     """Keep what is the same for redriving, amending and discarding, for `typed_before`; its id."""
     fields = [(name, text) for name, text in request.form.items() if name in _TURNED]
@@ -47,9 +44,23 @@ def keep_turned(session: Session, who: SignedIn, **more: str) -> str:
     return keep_draft(session, who, draft)
 
 
-def typed_before(session: Session, who: SignedIn) -> Mapping[str, str]:
-    """What stands in a form of quarantine: as it was sent just now, or as it was kept."""
-    if request.method == "POST":
-        return request.form
+def keep_order(session: Session, who: Operator) -> str | None:
+    """Where an order of quarantine goes on once he is signed in: what was typed, for which events."""
+    verb = request.path.removeprefix(f"{_QUARANTINE}/")
+    if verb not in TURNS:
+        return None
+    fields = [
+        (name, text)
+        for name, texts in request.values.lists()
+        if name in _TURNED or name in FIELDS
+        for text in texts
+    ]
+    draft = keep_draft(session, who, Draft(_QUARANTINE, None, tuple(fields)))
+    return f"{request.path}?{FIELD}={draft}"
+
+
+def typed_before(session: Session, who: SignedIn) -> MultiDict[str, str]:
+    """What was kept of a form of quarantine that was sent: what was typed, and for which events."""
     draft = read_draft(session, who, request.args.get(FIELD, ""))
-    return dict(draft.fields) if draft is not None and draft.action == _QUARANTINE else {}
+    kept = draft is not None and draft.action == _QUARANTINE
+    return MultiDict(draft.fields if draft is not None and kept else ())

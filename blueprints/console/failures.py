@@ -10,9 +10,11 @@ from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from blueprints import problems
+from blueprints.console import cookies
 from blueprints.console.again import to_proof
 from blueprints.console.faults import Unclear
 from blueprints.console.pages import as_it_is, away_from_here, page, see
+from blueprints.console.return_path import page_of
 from blueprints.console.sessions import ForeignForm, WrongHost, asks_by_itself
 from blueprints.request_ids import request_id
 from extensions import house
@@ -53,7 +55,10 @@ _WORDS: dict[type[Exception], _Words] = {
         "This form was sent a moment ago already. It is done once; look there what became of it.",
     ),
     errors.IdempotencyKeyReused: _Words(
-        422, "Not done", "This form was used for something else. Open the page again."
+        422,
+        "Not done",
+        "This form was sent before and carried out; what it says now is something else, and was not "
+        "done. Open the page again.",
     ),
     errors.RateLimited: _Words(
         429, "Too many tries", "Nothing was done. Wait a minute, then try again."
@@ -78,10 +83,10 @@ def show_unknown_addresses(app: Flask) -> None:
     """A browser that is nowhere, or knocks the wrong way, sees a page; a program a problem."""
 
     def unknown(error: HTTPException) -> Response:
-        html = request.accept_mimetypes.quality("text/html")
-        if request.path.startswith(FOR_PROGRAMS) or html <= request.accept_mimetypes.quality(
-            "application/json"
-        ):
+        accepted = request.accept_mimetypes
+        html, json = accepted.quality("text/html"), accepted.quality("application/json")
+        signed_in = cookies.read(request, cookies.SESSION) is not None and html == json
+        if request.path.startswith(FOR_PROGRAMS) or not (html > json or signed_in):
             return problems.http_problem(error)
         return _page_of(error)
 
@@ -101,7 +106,15 @@ def _page_of(error: Exception) -> Response:
     text = f"{error} {words.text}" if isinstance(error, RightMissing) else words.text
     home = house().settings.public_url if isinstance(error, WrongHost) else None
     back = error.there if isinstance(error, Unclear) else None
-    answer = page("failure.html", words.status, title=words.title, text=text, home=home, back=back)
+    answer = page(
+        "failure.html",
+        words.status,
+        title=words.title,
+        text=text,
+        home=home,
+        back=back,
+        belongs_to=page_of(request) if words is _METHOD else None,
+    )
     if isinstance(error, errors.RateLimited):
         answer.headers["Retry-After"] = str(error.retry_after_seconds)
     elif words.status == 503:

@@ -6,8 +6,10 @@ from flask import current_app, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 
-from blueprints.console.drafts import keep_form
+from blueprints.console import return_path
+from blueprints.console.drafts import keep_form, keep_order
 from restante.identity.drafts import Draft
+from restante.identity.operators import Operator
 from restante.identity.roles import ProofTooOld
 from restante.identity.sessions import SignedIn
 from restante.storage.transaction import Session
@@ -72,3 +74,13 @@ def to_be_proved(session: Session, who: SignedIn) -> ProofTooOld:
     if request.method != "POST" or str(request.url_rule) not in WHAT:
         return ProofTooOld()
     return ProofTooOld(draft=keep_form(session, who, KEPT))
+
+
+def after_sign_in(session: Session, who: Operator) -> str | None:
+    """Where it goes on with what was sent, whose session had run out; None: on the page it belongs to."""
+    if request.method == "POST" and str(request.url_rule) in WHAT:
+        draft = keep_form(session, who, KEPT)
+        return None if draft is None else f"/sign-in/again/kept/{draft}"
+    if request.method == "POST" or return_path.ours(request.full_path) is None:
+        return keep_order(session, who)
+    return None

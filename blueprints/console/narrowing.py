@@ -41,7 +41,15 @@ _TITLES = {
     "code": "code",
     "reason": "reason",
     "hours": "in",
+    "since": "since",
+    "until": "until",
 }
+ALL = "all"
+"""Field of who means the whole quarantine: it is never what is left when nothing was said."""
+COUNTED = "counted"
+"""Field: up to which instant those were counted that an order is about."""
+FIELDS = frozenset({*_TITLES, ALL, COUNTED, "event", "ticked"})
+"""All that says which events are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,12 @@ class Narrowing:
     fields: Mapping[str, str]
     events: tuple[str, ...] = ()
     faults: Mapping[str, str] = field(default_factory=dict)
+    counted: datetime | None = None
+
+    @property
+    def says_which(self) -> bool:
+        """Some are picked, or something narrows them, or all are meant."""
+        return bool(self.events) or any(name in self.fields for name in (*_TITLES, ALL))
 
     @property
     def chosen(self) -> Any:
@@ -74,21 +88,32 @@ class Narrowing:
         return [
             (title, _shown(name, self.fields[name]), self.query(**{name: ""}))
             for name, title in _TITLES.items()
-            if name in self.fields
+            if name in self.fields and not (name == "since" and "hours" in self.fields)
         ]
 
-    def until(self, moment: datetime) -> Narrowing:
+    def counted_at(self, moment: datetime) -> Narrowing:
         """The same, up to what lay there at that instant."""
-        fields = {**self.fields, "until": moment.isoformat()}
+        fields = {**self.fields, COUNTED: moment.isoformat()}
         if self.filter.since is not None:
             fields["since"] = self.filter.since.isoformat()
-        return replace(self, filter=replace(self.filter, until=moment), fields=fields)
+        until = min(self.filter.until or moment, moment)
+        filter_ = replace(self.filter, until=until)
+        return replace(self, filter=filter_, fields=fields, counted=moment)
+
+
+def check_address(asked: MultiDict[str, str]) -> None:
+    """Unclear where the address of an order has what is no filter, or one twice: neither is passed over."""
+    faults = {
+        name[:60]: "there is no such filter" for name in asked if name not in (*FIELDS, "draft")
+    }
+    twice = (name for name in FIELDS - {"event"} if len(asked.getlist(name)) > 1)
+    _refuse({**faults, **dict.fromkeys(twice, "it is given twice")})
 
 
 def narrowing(
     session: Session, administrator: Administrator, asked: MultiDict[str, str]
 ) -> Narrowing:
-    """What is to be acted on. Raises Unclear where that cannot be told, or nothing is ticked."""
+    """What is to be acted on. Raises Unclear where that cannot be told, or nothing is chosen or ticked."""
     chosen = narrowing_shown(session, administrator, asked)
     if "ticked" in asked:
         if not chosen.events:
@@ -96,10 +121,21 @@ def narrowing(
             there = f"/quarantine/events{chosen.query()}"
             raise Unclear(detail, title="Nothing is ticked", there=there)
         return Narrowing(Filter(), {}, chosen.events)
-    if chosen.faults:
-        detail = f"{sentence(chosen.faults)} Nothing was done."
-        raise Unclear(detail, there="/quarantine")
+    _refuse(chosen.faults)
+    if chosen.events and any(name in chosen.fields for name in _TITLES):
+        _refuse({"event": "single events and a filter do not go together"})
+    if not chosen.says_which:
+        detail = (
+            "Choose a cause or tick events; for all that lies there the address ends in ?all=yes. "
+            "Nothing was done."
+        )
+        raise Unclear(detail, title="Which events?", there="/quarantine")
     return chosen
+
+
+def _refuse(faults: Mapping[str, str]) -> None:
+    if faults:
+        raise Unclear(f"{sentence(faults)} Nothing was done.", there="/quarantine")
 
 
 def narrowing_shown(
@@ -108,7 +144,7 @@ def narrowing_shown(
     """What an address names. What is not there, or no value, means nothing at all."""
     fields = {
         name: text
-        for name in (*_TITLES, "since", "until")
+        for name in (*_TITLES, ALL, COUNTED)
         if (text := asked.get(name, "").strip()[:190])
     }
     project_id = recipient_id = None
@@ -120,11 +156,17 @@ def narrowing_shown(
     cause = fields.get("cause")
     if cause is not None and not _CAUSE.fullmatch(cause):
         cause = "none"
-    instants = {name: instant_in(fields[name]) for name in ("since", "until") if name in fields}
+    instants = {
+        name: instant_in(fields[name]) for name in ("since", "until", COUNTED) if name in fields
+    }
     faults: dict[str, str] = {name: NO_INSTANT for name, at in instants.items() if at is None}
     if fields.get("hours", "1") not in HOURS:
         faults["hours"] = NONE_LIKE_THAT
-    since = instants.get("since")
+    if fields.get("reason", "rejected") not in REASONS:
+        faults["reason"] = NONE_LIKE_THAT
+    if fields.get(ALL, "yes") != "yes":
+        faults[ALL] = NONE_LIKE_THAT
+    since, counted = instants.get("since"), instants.get(COUNTED)
     if since is None and fields.get("hours") in HOURS:
         since = database_now(session) - timedelta(hours=int(fields["hours"]))
     filter_ = Filter(
@@ -134,10 +176,12 @@ def narrowing_shown(
         code=fields.get("code"),
         quarantine_reason=fields.get("reason"),
         since=since,
-        until=instants.get("until"),
+        until=min((at for at in (instants.get("until"), counted) if at), default=None),
     )
     events = tuple(dict.fromkeys(text[:64] for text in asked.getlist("event")[:MOST_EVENTS]))
-    return Narrowing(filter_, fields, events, faults)
+    if any(name in fields for name in _TITLES):
+        fields.pop(ALL, None)
+    return Narrowing(filter_, fields, events, faults, counted)
 
 
 def _shown(name: str, text: str) -> str:

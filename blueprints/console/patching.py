@@ -22,8 +22,10 @@ from blueprints.console.triage import (
     INBOXES,
     MOST_REASON,
     WAYS,
+    asked_for,
     named,
     number_in,
+    refused,
     turn,
 )
 from extensions import house
@@ -37,13 +39,14 @@ from restante.inbox.redaction import MARK
 from restante.inbox.triage import jobs
 from restante.inbox.triage.jobs import Action, Job, Order, SelectionChanged
 from restante.inbox.triage.patching import NotPatched, check_may_write
-from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_patching", __name__)
 EMPTY = "{\n  \n}"
-UNSEEN = "What changes was changed since it was checked, so nothing was done. This is what it would do now."
+UNSEEN = (
+    "Nothing was done: what changes was changed since it was checked. This is what it would do now."
+)
 _REDACTED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
@@ -51,7 +54,7 @@ _REDACTED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 @with_session(Right.EVENTS_REDRIVE)
 def describe(session: Session, who: SignedIn) -> Response:
     """Which events, and room for what changes in each; once that was checked, what it would do."""
-    return _page(session, who, checked="checked" in typed_before(session, who))
+    return _page(session, who)
 
 
 @blueprint.post("/quarantine/amend")
@@ -62,7 +65,7 @@ def amend_many(session: Session, who: SignedIn) -> Response:
     again = {"checked": "yes"} if "seen" in form and form.get("to") == "amend" else {}
     if (turned := turn(session, who, **again)) is not None:
         return turned
-    return _go(session, who) if form.get("step") == "go" else _check(session, who, _typed(form))
+    return _go(session, who) if form.get("step") == "go" else _check(session, who)
 
 
 def _go(session: Session, who: SignedIn) -> Response:
@@ -70,7 +73,7 @@ def _go(session: Session, who: SignedIn) -> Response:
     if (job_id := made_before(session, who)) is not None:
         return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
     reason, way = form.get("why", "").strip(), form.get("way", "")
-    fault, field = None, None
+    fault, field = "", ""
     if not 0 < len(reason) <= MOST_REASON:
         fault, field = f"Say why, in at most {MOST_REASON:,} characters. Nothing was done.", "why"
     elif way not in WAYS:
@@ -78,7 +81,7 @@ def _go(session: Session, who: SignedIn) -> Response:
     elif form.get("seen") != _mark(form):
         fault = UNSEEN
     if fault or _wrong(_typed(form)) is not None:
-        return _page(session, who, checked=True, status=422, fault=fault, field=field)
+        return refused(session, who, "amend", fault, field, checked="yes")
     expected = number_in(form.get("total", ""))
     order = _order(
         narrowing(session, admin, form),
@@ -92,39 +95,24 @@ def _go(session: Session, who: SignedIn) -> Response:
     try:
         job_id = once(session, who, lambda: jobs.start(session, admin, order))
     except SelectionChanged:
-        return _page(session, who, checked=True, status=409, fault=CHANGED)
+        return refused(session, who, "amend", CHANGED, checked="yes")
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
     except RightMissing:  # which the page says, and the audit
-        return _page(session, who, checked=True)
+        return _check(session, who)
     return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
 
 
-def _check(session: Session, who: SignedIn, text: str) -> Response:
-    """On to what it would do, which one can come back to; or what is wrong with it."""
-    wrong = _wrong(text) is not None
-    if not wrong:
-        try:
-            check_may_write(session, administrator(who), text.encode())
-        except RightMissing:
-            wrong = True
-    if wrong:
-        return _page(session, who, checked=True)
+def _check(session: Session, who: SignedIn) -> Response:
+    """On to what it would do, or what is wrong with it, at an address that one can come back to."""
     chosen = narrowing(session, administrator(who), request.form)
     draft = keep_turned(session, who, checked="yes")
     return see(f"/quarantine/amend{chosen.query(**{FIELD: draft})}")
 
 
-def _page(
-    session: Session,
-    who: SignedIn,
-    *,
-    checked: bool = False,
-    status: int = 200,
-    fault: str | None = None,
-    field: str | None = None,
-) -> Response:
-    admin, before = administrator(who), typed_before(session, who)
+def _page(session: Session, who: SignedIn) -> Response:
+    admin, before, status = administrator(who), typed_before(session, who), 200
+    checked = "checked" in before
     text, force = _typed(before), _force(before)
     wrong = _wrong(text) if checked else None
     if checked and wrong is None:
@@ -134,10 +122,7 @@ def _page(
             wrong, status = refuse(session, who, missing).detail, 403
     checked = checked and wrong is None
     patch = text.encode() if checked else None
-    chosen, now = narrowing(session, admin, request.values), database_now(session)
-    # whoever checks keeps what he has counted; a set that has changed is counted anew
-    if "until" not in chosen.fields or status == 409 or not (checked or request.form):
-        chosen = chosen.until(now)
+    chosen = asked_for(session, who, before)
     try:
         dry = jobs.count(session, admin, _order(chosen, patch=patch, force=force))
     except ValidationFailed:
@@ -156,15 +141,14 @@ def _page(
         dry=dry,
         **named(session, admin, chosen, dry),
         most_inboxes=INBOXES,
-        counted_at=chosen.filter.until or now,
         typed=text or EMPTY,
         seen=_mark(before),
         force=force,
         goes=dry.total - len(dry.fit.left_out if dry.fit else ()),
         left=dry.matched - (dry.assigned or 0) - dry.total,
         checked=checked,
-        fault=wrong or fault,
-        field="patch" if wrong else field,
+        fault=wrong or before.get("fault"),
+        field="patch" if wrong else before.get("field"),
         fit=dry.fit,
         **(_sample(session, admin, dry, patch) if patch is not None else {}),
         reason=before.get("why", "")[:MOST_REASON],

@@ -13,7 +13,7 @@ from flask import Request, Response, request
 from blueprints.access import signed_in, states
 from blueprints.changed import changed_by
 from blueprints.console import cookies
-from blueprints.console.kept import to_be_proved
+from blueprints.console.kept import after_sign_in, to_be_proved
 from blueprints.console.pages import away_from_here, see
 from blueprints.console.return_path import SIGN_IN, to_sign_in
 from blueprints.request_ids import request_id
@@ -23,7 +23,12 @@ from restante.audit.actions import ActorKind
 from restante.audit.entries import Actor, Origin
 from restante.errors import NotFound, RestanteError
 from restante.identity.roles import RULES, Right, RightMissing, may, missing
-from restante.identity.sessions import SignedIn, refuse_request, resume_session
+from restante.identity.sessions import (
+    SignedIn,
+    refuse_request,
+    resume_session,
+    whose_ran_out,
+)
 from restante.storage.transaction import Session, after_commit
 
 View = Callable[..., Response | RestanteError]
@@ -74,7 +79,8 @@ def with_session(
             def work(session: Session) -> Response | SignedIn | RestanteError:
                 found = resume_session(session, token, used=not (polled or asks_by_itself()))
                 if found is None:
-                    return _nobody(refused)
+                    was = None if refused else whose_ran_out(session, token)
+                    return _nobody(refused, None if was is None else after_sign_in(session, was))
                 why = refused or _missing(found, right)
                 if why is None:
                     if takes_proof and not found.recent:
@@ -144,13 +150,13 @@ def _missing(who: SignedIn, right: Right | None) -> RightMissing | None:
     return missing(right)
 
 
-def _nobody(refused: RestanteError | None) -> Response:
-    """Nobody is signed in: he is sent where one signs in, and back here afterwards."""
+def _nobody(refused: RestanteError | None, wanted: str | None = None) -> Response:
+    """Nobody is signed in: he is sent where one signs in, and back here afterwards, or to `wanted`."""
     if refused is not None:
         raise refused
     if "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers:
         return away_from_here(SIGN_IN)
-    return see(to_sign_in(request))
+    return see(to_sign_in(request, wanted))
 
 
 def _is_our_form(asked: Request, cookie: str | None, most_bytes: int = MOST_BYTES) -> bool:

@@ -10,6 +10,7 @@ from flask import Response, request
 
 from blueprints.console import cookies
 from blueprints.console.pages import page
+from blueprints.console.return_path import LONG, page_of
 from blueprints.console.sessions import origin_of
 from restante.coordination.assignment_list import COUNTED as UNROUTABLE
 from restante.coordination.assignment_list import count_unroutable
@@ -94,9 +95,16 @@ def shell(
         **(to_act_on(session, who, RAIL) if acting is None else acting),
         asked_anew=request.method == "GET",
         now=database_now(session),
-        address=request.full_path.removesuffix("?") if request.method == "GET" else request.path,
+        address=_address(),
         **shown,
     )
+
+
+def _address() -> str:
+    """Of this page, or, where a form was answered, of one that belongs to it and can be got."""
+    if request.method == "GET":
+        return request.full_path.removesuffix("?")
+    return page_of(request, most=LONG)
 
 
 def to_act_on(session: Session, who: SignedIn, most: int) -> dict[str, Any]:

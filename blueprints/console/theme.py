@@ -7,8 +7,8 @@ from datetime import timedelta
 from flask import Blueprint, Response, request
 
 from blueprints.console import cookies, return_path
-from blueprints.console.pages import see
-from blueprints.console.sessions import with_session
+from blueprints.console.pages import as_it_is, see
+from blueprints.console.sessions import LIVE, with_session
 from restante.identity.sessions import SignedIn
 from restante.storage.transaction import Session
 
@@ -19,8 +19,9 @@ _LIFE = timedelta(days=365)
 @blueprint.post("/theme")
 @with_session()
 def choose(session: Session, who: SignedIn) -> Response:
-    """Set it, or give it up, and go back to where one was."""
-    answer = see(return_path.ours(request.form.get(return_path.FIELD)) or return_path.HOME)
+    """Set it, or give it up, and go back to where one was; a page that set its own colours stays (204)."""
+    there = return_path.ours(request.form.get(return_path.FIELD), most=return_path.LONG)
+    answer = as_it_is() if LIVE in request.headers else see(there or return_path.HOME)
     wanted = request.form.get("theme", "")
     if wanted in cookies.THEMES:
         cookies.give(answer, cookies.THEME, wanted, life=_LIFE)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.datastructures import MultiDict
 
 from blueprints.console.drafts import FIELD, MOST_BYTES, TURNS, keep_turned, typed_before
 from blueprints.console.form_keys import new_form_key, once
-from blueprints.console.narrowing import Narrowing, narrowing
+from blueprints.console.narrowing import COUNTED, Narrowing, check_address, narrowing
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
@@ -65,26 +66,15 @@ def discard(session: Session, who: SignedIn) -> Response:
     return _start(session, who, Action.DISCARD)
 
 
-def _counted(
-    session: Session,
-    who: SignedIn,
-    action: Action,
-    *,
-    status: int = 200,
-    fault: str | None = None,
-    field: str | None = None,
-) -> Response:
+def _counted(session: Session, who: SignedIn, action: Action) -> Response:
     admin, typed = administrator(who), typed_before(session, who)
-    chosen = narrowing(session, admin, request.values)
-    now = database_now(session)
-    if request.method == "GET" or field is None:  # whoever only slipped keeps what he has counted
-        chosen = chosen.until(now)
+    chosen = asked_for(session, who, typed)
     try:
         dry = jobs.count(session, admin, _order(action, chosen))
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
     if not dry.matched:  # no form for nothing; of a cause it is as if there never was one
-        status = 404 if status == 200 and "cause" in chosen.fields else status
+        status = 404 if "cause" in chosen.fields else 200
         return shell("quarantine_gone.html", session, who, here="quarantine", status=status)
     role = who.operator.role
     return shell(
@@ -92,24 +82,43 @@ def _counted(
         session,
         who,
         here="quarantine",
-        status=status,
         action=action,
         chosen=chosen,
         dry=dry,
         **named(session, admin, chosen, dry),
         most_inboxes=INBOXES,
-        counted_at=chosen.filter.until or now,
-        spread=WAYS,
         reason=typed.get("why", "")[:MOST_REASON],
         way=way if (way := typed.get("way")) in WAYS else "first",
         patch=typed.get("patch", ""),
         form_key=new_form_key(),
         force="force" in typed,
-        fault=fault,
-        field=field,
+        fault=typed.get("fault"),
+        field=typed.get("field"),
         may_redrive=may(role, Right.EVENTS_REDRIVE),
         may_discard=may(role, Right.EVENTS_DISCARD),
     )
+
+
+def asked_for(session: Session, who: SignedIn, typed: MultiDict[str, str]) -> Narrowing:
+    """Which events an address means, or what was kept for it; counted up to now where they were not yet.
+
+    Raises Unclear where neither says which.
+    """
+    asked = request.args
+    check_address(asked)
+    admin = administrator(who)
+    chosen = narrowing(session, admin, asked if any(name != FIELD for name in asked) else typed)
+    return chosen if chosen.counted else chosen.counted_at(database_now(session))
+
+
+def refused(
+    session: Session, who: SignedIn, verb: str, fault: str, field: str = "", **more: str
+) -> Response:
+    """Back to the form, at an address of the same events, with all that was typed and what is wrong."""
+    chosen = narrowing(session, administrator(who), request.form)
+    draft = keep_turned(session, who, fault=fault, field=field, **more)
+    counted = {COUNTED: ""} if fault == CHANGED else {}
+    return see(f"/quarantine/{verb}{chosen.query(**counted, **{FIELD: draft})}")
 
 
 def named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -> dict[str, Any]:
@@ -132,7 +141,7 @@ def turn(session: Session, who: SignedIn, **more: str) -> Response | None:
         return None
     chosen = narrowing(session, administrator(who), request.form)
     draft = keep_turned(session, who, **more)
-    return see(f"/quarantine/{to}{chosen.query(**{'until': '', FIELD: draft})}")
+    return see(f"/quarantine/{to}{chosen.query(**{COUNTED: '', FIELD: draft})}")
 
 
 def _start(session: Session, who: SignedIn, action: Action) -> Response:
@@ -143,16 +152,16 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
     if not reason or len(reason) > MOST_REASON:
         said = "Say why" if not reason else f"At most {MOST_REASON:,} characters"
         fault = f"{said}: it is kept with each event and in the audit. Nothing was done."
-        return _counted(session, who, action, status=422, fault=fault, field="why")
+        return refused(session, who, action, fault, "why")
     force = action is Action.REDRIVE and form.get("force") == "yes"
     expected = number_in(form.get("matched" if force else "total", ""))
     if action is Action.DISCARD and number_in(form.get("typed", "")) != expected:
         fault = "That is not the number of events. Nothing was done."
-        return _counted(session, who, action, status=422, fault=fault, field="typed")
+        return refused(session, who, action, fault, "typed")
     way = form.get("way", "first") if action is Action.REDRIVE else "now"
     if way not in WAYS:
         fault = "Choose how they go. Nothing was done."
-        return _counted(session, who, action, status=422, fault=fault, field="way")
+        return refused(session, who, action, fault, "way")
     order = _order(
         action,
         narrowing(session, admin, form),
@@ -165,7 +174,7 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
     try:
         job_id = once(session, who, lambda: jobs.start(session, admin, order))
     except SelectionChanged:
-        return _counted(session, who, action, status=409, fault=CHANGED)
+        return refused(session, who, action, CHANGED)
     except ValidationFailed:
         return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
     return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")

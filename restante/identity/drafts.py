@@ -1,5 +1,7 @@
 """What an operator typed into a form that is not carried out yet: kept with his session, for half an hour.
 
+Where the session ran out before the form was sent, it is kept with him, for the one that he begins next.
+
 No page may put a secret here: the caller names the fields that are kept.
 """
 
@@ -12,6 +14,7 @@ import orjson
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
+from restante.identity.operators import Operator
 from restante.identity.sessions import SignedIn
 from restante.storage.clock import database_now
 from restante.storage.ids import new_id
@@ -31,24 +34,23 @@ class Draft:
     fields: tuple[tuple[str, str], ...]
 
 
-def keep_draft(session: Session, who: SignedIn, draft: Draft) -> str:
-    """Keep it; its id, in hexadecimal digits, which is good in the same session alone."""
+def keep_draft(session: Session, who: SignedIn | Operator, draft: Draft) -> str:
+    """Keep it; its id, in hexadecimal digits: good in that session alone, or in any of that operator."""
     columns, connection, draft_id = form_draft.c, session.connection(), new_id()
+    whose = who.session_id if isinstance(who, SignedIn) else who.id
     others = connection.execute(
         select(columns.draft_id)
-        .where(columns.session_id == who.session_id)
+        .where(columns.session_id == whose)
         .order_by(columns.draft_id.desc())
     )
     if too_many := list(others.scalars())[MOST - 1 :]:
         connection.execute(
-            delete(form_draft).where(
-                columns.draft_id.in_(too_many), columns.session_id == who.session_id
-            )
+            delete(form_draft).where(columns.draft_id.in_(too_many), columns.session_id == whose)
         )
     connection.execute(
         insert(form_draft).values(
             draft_id=draft_id,
-            session_id=who.session_id,
+            session_id=whose,
             action=draft.action,
             return_path=draft.return_path,
             fields=orjson.dumps(draft.fields),
@@ -59,7 +61,7 @@ def keep_draft(session: Session, who: SignedIn, draft: Draft) -> str:
 
 
 def read_draft(session: Session, who: SignedIn, draft_id: str) -> Draft | None:
-    """That of this session; None: there is none of that id, or it is too old."""
+    """That of this session, or of its operator; None: there is none of that id, or it is too old."""
     try:
         raw = bytes.fromhex(draft_id)
     except ValueError:
@@ -70,7 +72,7 @@ def read_draft(session: Session, who: SignedIn, draft_id: str) -> Draft | None:
         .execute(
             select(form_draft).where(
                 columns.draft_id == raw,
-                columns.session_id == who.session_id,
+                columns.session_id.in_((who.session_id, who.operator.id)),
                 columns.expires_at > database_now(session),
             )
         )

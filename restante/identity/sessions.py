@@ -128,6 +128,14 @@ def resume_session(session: Session, token: str, *, used: bool = True) -> Signed
     return _signed_in(row, now)
 
 
+def whose_ran_out(session: Session, token: str) -> Operator | None:
+    """Whose session that was, where it ran out by itself; None: it goes on, was ended, or never was one."""
+    row = session.connection().execute(_sessions().where(_token_is(token))).one_or_none()
+    if row is None or row.status != OperatorStatus.ACTIVE.value:
+        return None
+    return operator_of(row) if row.expires_at <= database_now(session) else None
+
+
 def require_recent(who: SignedIn) -> None:
     """ProofTooOld where he has not proved within ten minutes who he is."""
     if not who.recent:

@@ -11,6 +11,8 @@ from restante.identity.roles import Role, may
 
 NO_PAGES = frozenset({"/live"})
 """Streams."""
+ORDERS = frozenset(f"/quarantine/{verb}" for verb in ("redrive", "amend", "discard"))
+"""Pages that are of some events: here of all that lie there."""
 
 
 def pages_of(app: Flask, role: Role, ids: Mapping[str, str]) -> list[str]:
@@ -28,5 +30,5 @@ def pages_of(app: Flask, role: Role, ids: Mapping[str, str]) -> list[str]:
         for name in rule.arguments:
             start = path.index("<")
             path = path[:start] + ids[name] + path[path.index(">") + 1 :]
-        found.append(path)
+        found.append(f"{path}?all=yes" if path in ORDERS else path)
     return sorted(found)

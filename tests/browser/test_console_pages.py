@@ -130,7 +130,7 @@ def test_back_after_a_checked_patch_shows_it_and_enter_carries_out(
     context = house.context(browser, Role.TENANT_ADMIN, java_script_enabled=False)
     page = context.new_page()
     page.set_default_timeout(STEP_MILLISECONDS)
-    page.goto("/quarantine/amend")
+    page.goto("/quarantine/amend?all=yes")
     page.get_by_label("What changes in each payload").fill('{"currency": "EUR"}')
     page.get_by_role("button", name="Check").click()
     page.get_by_label("Why").fill("it is always euros")

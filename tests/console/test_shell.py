@@ -26,7 +26,7 @@ PAGES = (
     "/quarantine",
     "/quarantine/events",
     "/quarantine/jobs",
-    "/quarantine/redrive",
+    "/quarantine/redrive?all=yes",
     "/callbacks",
     "/scopes",
     "/scopes/history",

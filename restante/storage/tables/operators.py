@@ -90,7 +90,7 @@ form_draft = Table(
     "form_draft",
     metadata,
     Column("draft_id", Id, primary_key=True),
-    Column("session_id", Id, nullable=False),
+    Column("session_id", Id, nullable=False),  # or its operator's id, where that was over
     Column("action", String(190), nullable=False),  # where the form goes
     Column("return_path", String(190), nullable=True),  # the page that it was on
     Column("fields", Blob, nullable=False),  # [[name, text], …] as JSON
