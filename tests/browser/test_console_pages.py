@@ -146,3 +146,29 @@ def test_back_after_a_checked_patch_shows_it_and_enter_carries_out(
     page.wait_for_load_state()
     assert "Nothing was done" in page.locator("#fault").inner_text()
     context.close()
+
+
+def test_other_colours_leave_what_is_typed_with_and_without_a_refusal(
+    browser: Browser, house: Furnished
+) -> None:
+    context = house.context(browser, Role.TENANT_ADMIN)
+    page = context.new_page()
+    page.set_default_timeout(STEP_MILLISECONDS)
+    page.goto("/quarantine/redrive?all=yes")
+    page.get_by_label("Why").fill("half a reason")
+    page.get_by_title("Dark colours").click()
+    page.locator("html[data-theme=dark]").wait_for()
+    assert page.get_by_label("Why").input_value() == "half a reason"
+    assert page.url.endswith("/quarantine/redrive?all=yes")
+    page.get_by_title("System colours").click()
+    page.locator("html:not([data-theme])").wait_for()
+    page.get_by_label("Why").fill(" ")
+    page.locator("#order footer button").click()
+    page.locator("#fault").wait_for()
+    there = page.url
+    assert "all=yes" in there
+    page.go_back()
+    assert page.url.endswith("/quarantine/redrive?all=yes")
+    page.go_forward()
+    assert (page.url, page.locator("#fault").count()) == (there, 1)
+    context.close()
