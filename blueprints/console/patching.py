@@ -145,7 +145,7 @@ def _page(session: Session, who: SignedIn) -> Response:
         seen=_mark(before),
         force=force,
         goes=dry.total - len(dry.fit.left_out if dry.fit else ()),
-        left=dry.matched - (dry.assigned or 0) - dry.total,
+        left=dry.matched - (dry.assigned or 0) - (dry.removed or 0) - dry.total,
         checked=checked,
         fault=wrong or before.get("fault"),
         field="patch" if wrong else before.get("field"),

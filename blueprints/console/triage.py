@@ -155,6 +155,9 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
         return refused(session, who, action, fault, "why")
     force = action is Action.REDRIVE and form.get("force") == "yes"
     expected = number_in(form.get("matched" if force else "total", ""))
+    if not force and expected == 0:
+        fault = "None would go: all would run late or twice. Tick that, or leave them. Nothing was done."
+        return refused(session, who, action, fault, "force")
     if action is Action.DISCARD and number_in(form.get("typed", "")) != expected:
         fault = "That is not the number of events. Nothing was done."
         return refused(session, who, action, fault, "typed")
