@@ -96,12 +96,6 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 10 else _two(number)
 
 
-def grouped(points: Sequence[Point], most: int) -> list[Point]:
-    """At most so many of them, evenly apart, the newest with them: what a table has rows for."""
-    every = -(-len(points) // most)
-    return [point for number, point in enumerate(reversed(points)) if number % every == 0]
-
-
 def _two(number: float) -> str:
     return f"{number:.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.history import grouped, rate, seconds, shown, within
+from blueprints.console.history import rate, seconds, shown, within
 from blueprints.console.needs import MOST_NEEDS, needs
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -14,7 +14,7 @@ from blueprints.console.shell import administrator, shell, to_act_on
 from restante.coordination.assignment_list import COUNTED as UNROUTABLE
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
-from restante.inbox.attention import INBOXES, attention
+from restante.inbox.attention import INBOXES, Attention, attention
 from restante.inbox.filling import COUNTED as FILLING
 from restante.inbox.growth import growing
 from restante.inbox.inbox_list import MOST
@@ -29,8 +29,6 @@ from restante.webhooks.states import Status as CallbackStatus
 
 blueprint = Blueprint("console_overview", __name__)
 USUAL = "24h"
-ROWS = 24
-"""Of a table that stands for a chart."""
 
 
 @blueprint.get("/overview")
@@ -70,9 +68,9 @@ def overview(session: Session, who: SignedIn) -> Response:
         left_out=left_out,
         growing=risen,
         most_of={"unroutable": UNROUTABLE, "callbacks": CALLBACKS, "filling": FILLING},
-        pending=found.total(Status.PENDING),
-        claimed=found.total(Status.CLAIMED),
-        scheduled=found.total(Status.SCHEDULED),
+        pending=_told(found, Status.PENDING),
+        claimed=_told(found, Status.CLAIMED),
+        scheduled=_told(found, Status.SCHEDULED),
         looked_at=INBOXES,
         counted=COUNTED,
         most=MOST,
@@ -82,7 +80,7 @@ def overview(session: Session, who: SignedIn) -> Response:
         usual=USUAL,
         day=timedelta(days=1),
         history=shown(points, RANGES[chosen], since=None if burning is None else burning.since),
-        rows=grouped(points, ROWS),
+        rows=points[::-1],
         as_table=request.args.get("view") == "table",
         leases_ended=hour.lease_expirations,
         delivery=[within(None if share is None else share / 1000) for share in shares],
@@ -90,3 +88,9 @@ def overview(session: Session, who: SignedIn) -> Response:
         seconds=seconds,
         rate=rate,
     )
+
+
+def _told(found: Attention, status: Status) -> str:
+    """`10,095+`, where one of the inboxes has more than is counted of one."""
+    number, capped = found.total(status)
+    return f"{number:,}{'+' if capped else ''}"

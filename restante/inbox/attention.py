@@ -19,7 +19,7 @@ from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Right
 from restante.inbox.escalation_list import Escalation, list_unread
 from restante.inbox.filling import Filling, list_filling
-from restante.inbox.inbox_list import InboxLine, line_of
+from restante.inbox.inbox_list import MOST, InboxLine, line_of
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
 from restante.inbox.triage.causes import Group, list_groups
@@ -41,8 +41,9 @@ class Attention:
     """`inboxes`: the deepest, with something that is not done; `all_seen`: there are no others.
 
     `away`: those of them with pending mail whose agent has not been there lately; `paused`, `disabled`:
-    with mail. `filling`: of all inboxes. `untaken`: leases that ended, of those looked at. `unread`: of the
-    newest events that the operators were told of, those that still wait.
+    with mail. `filling`: of all inboxes. `untaken`: leases that ended, of those looked at. Of agents that are
+    removed nobody has anything to do. `unread`: of the newest events that the operators were told of, those
+    that still wait.
     """
 
     causes: Sequence[Group]
@@ -56,9 +57,10 @@ class Attention:
     untaken: Sequence[Untaken]
     unread: Sequence[Escalation]
 
-    def total(self, status: Status) -> int:
-        """Events of that state in the inboxes looked at."""
-        return sum(line.counts[status] for line in self.inboxes)
+    def total(self, status: Status) -> tuple[int, bool]:
+        """Events of that state in the inboxes looked at, and whether one has more than is counted."""
+        counts = [line.counts[status] for line in self.inboxes]
+        return sum(min(count, MOST) for count in counts), any(count > MOST for count in counts)
 
     @property
     def oldest_pending_at(self) -> datetime | None:
@@ -93,7 +95,8 @@ def attention(session: Session, administrator: Administrator) -> Attention:
             lines.append(line)
     lines.sort(key=lambda line: -line.counts[Status.PENDING])
     told, _ = list_unread(session, administrator, limit=UNREAD)
-    waiting = [line for line in lines if line.counts[Status.PENDING]]
+    there = [one for one in lines if one.agent.status is not MachineStatus.REMOVED]
+    waiting = [line for line in there if line.counts[Status.PENDING]]
     active = [one for one in waiting if one.agent.status is MachineStatus.ACTIVE]
     return Attention(
         causes=groups[:CAUSES],
@@ -102,7 +105,7 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         all_seen=len(ids) <= INBOXES,
         away=[one for one in active if not one.agent.paused and _is_away(one, now)],
         filling=list_filling(session, administrator),
-        untaken=list_untaken(session, administrator, lines),
+        untaken=list_untaken(session, administrator, there),
         paused=[one for one in active if one.agent.paused],
         unread=[one for one in told if one.status is Status.PENDING],
         disabled=[one for one in waiting if one.agent.status is not MachineStatus.ACTIVE],

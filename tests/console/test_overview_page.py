@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from blueprints.console.overview import ROWS
 from restante.identity.roles import Role
 from restante.inbox.fire import BURNS, MANY
 from restante.inbox.growth import AGO, LEAST
@@ -206,10 +205,13 @@ def test_history_is_shown_as_charts_and_as_tables(
         "Delivery latency",
     ]
     assert figures(browser)["Delivery, p50"].endswith(("ms", "s"))
+    legends = [one.text for one in browser.page.all("p", **{"class": "legend"})]
+    assert [one.startswith("newest ") for one in legends] == [True, True]
+    assert ["known, per minute" in one for one in legends] == [True, False]
     browser.get(f"/overview?range={name}&view=table")
     assert not browser.page.all("figure")
     for table in browser.page.all("table"):
-        assert 0 < len(table.one("tbody").all("tr")) <= ROWS
+        assert len(table.one("tbody").all("tr")) == RANGES[name].length // RANGES[name].step
         assert len(table.all("caption")) == 1
 
 

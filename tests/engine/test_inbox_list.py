@@ -166,5 +166,5 @@ def test_what_needs_attention_is_found_by_the_bound_of_each_inbox(mail: Mailbox)
     assert idle.agent.id not in {line.agent.id for line in found.inboxes}
     assert [line.agent.id for line in found.away] == [mail.agent.id]
     assert [line.agent.id for line in found.paused] == [paused.agent.id]
-    assert (found.total(Status.PENDING), found.all_seen, found.disabled) == (2, True, [])
+    assert (found.total(Status.PENDING), found.all_seen, found.disabled) == ((2, False), True, [])
     assert found.oldest_pending_at is not None
