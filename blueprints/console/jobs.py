@@ -11,7 +11,7 @@ from restante.identity.called import called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.triage import jobs
-from restante.inbox.triage.job_list import list_jobs
+from restante.inbox.triage.job_list import list_jobs, stopped_by
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -48,7 +48,7 @@ def job(session: Session, who: SignedIn, job_id: str) -> Response:
 @with_session(Right.QUARANTINE_READ, polled=True)
 def progress(session: Session, who: SignedIn, job_id: str) -> Response:
     """The part of its page that moves."""
-    return _job(session, who, job_id, "job_progress.html")
+    return _job(session, who, job_id, "job_progress.html", moved=True)
 
 
 @blueprint.post("/quarantine/jobs/<job_id>/cancel")
@@ -59,15 +59,20 @@ def cancel(session: Session, who: SignedIn, job_id: str) -> Response:
     return see(f"/quarantine/jobs/{found.public_id}")
 
 
-def _job(session: Session, who: SignedIn, job_id: str, template: str) -> Response:
+def _job(
+    session: Session, who: SignedIn, job_id: str, template: str, *, moved: bool = False
+) -> Response:
     admin = administrator(who)
     found = jobs.read(session, admin, decode_id(Prefix.JOB, job_id))
+    by = stopped_by(session, admin, found)
     return shell(
         template,
         session,
         who,
         here="quarantine",
         job=found,
-        names=called(session, admin.tenant_id, [found.actor_id]),
+        moved=moved,
+        stopped_by=by,
+        names=called(session, admin.tenant_id, [found.actor_id, by]),
         may_cancel=may(who.operator.role, jobs.NEEDED[found.action]),
     )

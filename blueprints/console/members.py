@@ -187,5 +187,6 @@ def _one(
         grouped=_grouped(),
         rights=[rule.meaning for rule in RULES.values() if found.operator.role in rule.roles],
         may_change=may_change,
+        last_admin=members.is_last_administrator(session, admin, found.operator),
         proof_needed=may_change and not who.recent,
     )

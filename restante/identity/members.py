@@ -181,12 +181,18 @@ def _to_change(session: Session, who: Administrator, public_id: str) -> Member:
     return _find(session, who, public_id, locked=True)
 
 
-def _leave_one(session: Session, who: Administrator, leaving: Operator, action: Action) -> None:
-    """LastAdministrator, which is in the audit, where nobody who can sign in would administer the tenant.
+def is_last_administrator(session: Session, who: Administrator, one: Operator) -> bool:
+    """Whether he alone of those who can sign in administers the tenant.
 
-    Locks all who do, so that of two who leave at once the second sees that the first is gone.
+    Raises what `Administrator.require` does.
     """
-    rows = session.connection().execute(
+    who.require(Right.OPERATORS_READ)
+    return set(session.connection().execute(_administrators(who).limit(2)).scalars()) == {one.id}
+
+
+def _administrators(who: Administrator) -> Select[Any]:
+    """Ids of those of the tenant who can sign in, ascending."""
+    return (
         select(operator.c.operator_id)
         .where(
             operator.c.tenant_id == who.tenant_id,
@@ -194,8 +200,15 @@ def _leave_one(session: Session, who: Administrator, leaving: Operator, action: 
             operator.c.status == OperatorStatus.ACTIVE.value,
         )
         .order_by(operator.c.operator_id)
-        .with_for_update()
     )
+
+
+def _leave_one(session: Session, who: Administrator, leaving: Operator, action: Action) -> None:
+    """LastAdministrator, which is in the audit, where nobody who can sign in would administer the tenant.
+
+    Locks all who do, so that of two who leave at once the second sees that the first is gone.
+    """
+    rows = session.connection().execute(_administrators(who).with_for_update())
     if set(rows.scalars()) - {leaving.id}:
         return
     refused = LastAdministrator()
