@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import orjson
 from flask import Blueprint, Response, request
@@ -145,13 +146,22 @@ def _depth(value: object) -> int:
 
 
 def diff_of(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """(added, removed or nothing, line) of the lines that change and those around them."""
-    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=2)
-    kinds = {"+": "added", "-": "removed"}
-    for number, line in enumerate(lines):
-        if number < 2 or line.startswith("@@"):
-            continue
-        if number > _SHOWN:
-            yield "", "…"
-            return
-        yield kinds.get(line[:1], ""), line[:_SHOWN]
+    """(added, removed or nothing, line) of the lines that change and those around them.
+
+    A comma alone, since something follows now or nothing does any more, is no change.
+    """
+    old, new = before.split("\n"), after.split("\n")
+    matcher = difflib.SequenceMatcher(
+        None, [line.rstrip(",") for line in old], [line.rstrip(",") for line in new]
+    )
+    shown = 0
+    for tag, from_old, to_old, from_new, to_new in chain(*matcher.get_grouped_opcodes(2)):
+        changes = tag != "equal"
+        lines = [("removed", f"-{line}") for line in old[from_old:to_old] if changes]
+        kind, sign = ("added", "+") if changes else ("", " ")
+        for kind, line in [*lines, *((kind, f"{sign}{line}") for line in new[from_new:to_new])]:
+            if shown == _SHOWN:
+                yield "", "…"
+                return
+            shown += 1
+            yield kind, line[:_SHOWN]

@@ -47,7 +47,7 @@ def test_a_whole_cause_is_amended_after_a_look_at_one(
     check_light(browser.page)
     check(browser, patch=PATCH)
     assert sums(browser) == {"match": "2", "would be amended": "2"}
-    assert changes(browser) == ['- "n": 1', '+ "n": 1,', '+ "currency": "EUR"']
+    assert changes(browser) == ['+ "currency": "EUR"']
     assert ("payload.read", "done") in actions(world)
     check_made(browser.page)
     browser.send(AMEND, step="go", why=" ")
@@ -120,7 +120,7 @@ def test_an_operator_is_not_shown_what_is_redacted_and_still_amends(
     assert browser.page.form(AMEND)["patch"] == '{"n": 734455}'
     assert actions(world)[-1] == ("request.refuse", "refused")
     check(browser, patch='{"m": 2}')
-    assert changes(browser) == ['- "n": [redacted: /n]', '+ "n": [redacted: /n],', '+ "m": 2']
+    assert changes(browser) == ['+ "m": 2']
     boss.call("PATCH", "admin/tenant", json={"redacted_paths": ["/m"]})
     browser.send(AMEND, step="go", why="a rule came meanwhile")
     browser.follow()
