@@ -33,6 +33,7 @@ ABSENT = {
     "operator_id": unknown_id("opr"),
     "entry_id": unknown_id("aud"),
     "template_id": unknown_id("tpl"),
+    "draft_id": "0" * 32,
     "slug": "none",
 }
 

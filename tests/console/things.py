@@ -5,12 +5,15 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from restante.audit.listing import list_entries
+from restante.identity.drafts import Draft, keep_draft
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.operators import operator_session
 from tests.console.browsing import operator_of, signed_in
 from tests.console.desk import template_of
 from tests.http.household import Household, settle_in
 from tests.http.world import World
+
+DRAFT = Draft("/members/invite", None, (("email", "new@example.com"),))
 
 
 def things_of(
@@ -37,6 +40,7 @@ def things_of(
         "operator_id": who.public_id,
         "entry_id": entry_of(world, tenant),
         "template_id": template_of(world, tenant),
+        "draft_id": world.house.database.run(lambda s: keep_draft(s, who, DRAFT)),
         "slug": slug,
     }
 
