@@ -119,7 +119,7 @@ def test_a_session_that_ran_out_leaves_the_events_and_what_was_typed(
     browser.get(action, query_string={"event": ids[:picked]})
     sent = {**browser.page.form(action), "why": "as agreed", "patch": PATCH, "typed": str(picked)}
     world.pass_time(IDLE.total_seconds() + 1)
-    browser.post(action, {**sent, "event": ids[:picked]})  # type: ignore[dict-item]  # a field is sent once for each event
+    browser.post(action, {**sent, "event": ids[:picked]})  # type: ignore[dict-item]  # one for each
     wanted = parse_qs(urlsplit(browser.answer.headers["Location"]).query)["next"][0]
     signs_in_again(browser, who)
     assert browser.answer.status_code == 200
