@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from restante.observations import Observation, What
 from restante.storage.tables.operation import DELIVERED_CLASSES
 
-CLASSES_MS: tuple[int, ...] = (*(half * 10**power for power in range(1, 7) for half in (1, 3)), 10**8)
+CLASSES_MS: tuple[int, ...] = (
+    *(half * 10**power for power in range(1, 7) for half in (1, 3)),
+    10**8,
+)
 """Upper bounds of the classes of delivery latency; the last class has none."""
 
 
