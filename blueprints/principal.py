@@ -10,7 +10,7 @@ from blueprints.sent_form import read_form
 from extensions import house
 from restante.errors import AmbiguousCredentials, InsufficientScope, RestanteError, Unauthenticated
 from restante.identity.principal import Principal
-from restante.identity.tokens import Claims, TokenExpired
+from restante.identity.tokens import Claims
 
 REALM = "restante"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
@@ -78,7 +78,5 @@ def challenge(error: RestanteError) -> str:
         named = f', scope="{scopes}"' if scopes else ""
         return f'{text}, error="insufficient_scope"{named}'
     if isinstance(error, Unauthenticated) and error.presented:
-        # of others nothing is told: who sends them may be guessing
-        told = f', error_description="{error.detail}"' if isinstance(error, TokenExpired) else ""
-        return f'{text}, error="invalid_token"{told}'
+        return f'{text}, error="invalid_token"'
     return text

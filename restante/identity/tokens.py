@@ -37,10 +37,6 @@ class UnknownKey(Unauthenticated):
     """No valid access token came with the request."""
 
 
-class TokenExpired(Unauthenticated):
-    """The access token has expired: ask /oauth/token for a new one, and send the request again."""
-
-
 class _OneAlgorithm(jws.JWSRegistry):
     """EdDSA and nothing else; RFC 9864 prefers the name Ed25519, which few verifiers know yet."""
 
@@ -106,9 +102,9 @@ def verify(token: str, *, issuer: str, keys: Mapping[str, OKPKey], now: float) -
 
 
 def check_time(claims: Claims, now: float) -> None:
-    """Unauthenticated where the token, which is one of ours, is over or not yet made at this time."""
+    """Unauthenticated where the token is over or not yet made at this time."""
     if claims.expires_at <= now:
-        raise TokenExpired(EXPIRED, presented=True)
+        raise Unauthenticated(EXPIRED, presented=True)
     if claims.issued_at > now + LEEWAY_SECONDS:
         raise Unauthenticated("issued_later", presented=True)
 

@@ -74,14 +74,7 @@ def test_jo_019_another_spelling_of_a_good_token(alice: Attacker) -> None:
 def test_jo_020_expired(alice: Attacker) -> None:
     """There is no leeway: the clock it is compared with is the one that made it."""
     now = alice.arena.now()
-    for token in (alice.bent(iat=now - 60, exp=now - 1), alice.bent(iat=now - 700, exp=now - 100)):
-        answer = alice.stats(token)
-        assert (answer.status, "has expired" in answer.json["detail"]) == (401, True)
-        assert answer.headers["WWW-Authenticate"].endswith(f'="{answer.json["detail"]}"')
-        # of one that is not ours not even that is told
-        refused(
-            alice, token[:-4] + "AAAA", alice.bent(iat=now - 60, exp=now - 1, iss="https://x.test")
-        )
+    refused(alice, alice.bent(iat=now - 60, exp=now - 1), alice.bent(iat=now - 700, exp=now - 100))
     taken(alice, alice.bent(iat=now - 60, exp=now + 60))
     assert LEEWAY_SECONDS <= 30
 

@@ -65,16 +65,3 @@ def refused(server: Server, token: str) -> bool:
     assert answer.mimetype == "application/problem+json"
     assert answer.json["detail"] == "No valid access token came with the request."
     return True
-
-
-def expired(server: Server, token: str) -> bool:
-    """Whether a token is refused as one of ours that is over, with what to do about it."""
-    answer = server.call(token)
-    told = (
-        "The access token has expired: ask /oauth/token for a new one, and send the request again."
-    )
-    return (answer.status_code, answer.json["detail"], answer.headers["WWW-Authenticate"]) == (
-        401,
-        told,
-        f'Bearer realm="restante", error="invalid_token", error_description="{told}"',
-    )
