@@ -49,7 +49,7 @@ class NotItsOwn(NotFound):
 
 
 class Unauthenticated(RestanteError):
-    """No valid access token came with the request.
+    """No valid access token came: one lives ten minutes, and /oauth/token gives the next.
 
     `presented`: one came, and it does not hold. `reason` is for the audit; the caller is not told.
     `bearer`: the public id that a token of ours names which holds no more.

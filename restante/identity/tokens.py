@@ -34,7 +34,7 @@ _SIGNATURE_BYTES = 64
 
 
 class UnknownKey(Unauthenticated):
-    """No valid access token came with the request."""
+    """No valid access token came: one lives ten minutes, and /oauth/token gives the next."""
 
 
 class _OneAlgorithm(jws.JWSRegistry):

@@ -71,7 +71,8 @@ class Answer:
         return self.status == 401 and (
             self.problem == "401 unauthenticated"
             and self.headers["WWW-Authenticate"] == 'Bearer realm="restante", error="invalid_token"'
-            and self.json["detail"] == "No valid access token came with the request."
+            and self.json["detail"]
+            == "No valid access token came: one lives ten minutes, and /oauth/token gives the next."
         )
 
 

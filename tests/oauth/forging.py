@@ -63,5 +63,8 @@ def refused(server: Server, token: str) -> bool:
     assert answer.status_code == 401, answer.text
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="restante", error="invalid_token"'
     assert answer.mimetype == "application/problem+json"
-    assert answer.json["detail"] == "No valid access token came with the request."
+    assert (
+        answer.json["detail"]
+        == "No valid access token came: one lives ten minutes, and /oauth/token gives the next."
+    )
     return True

@@ -14,6 +14,7 @@ from restante_agent.mcp.desk import Rules
 from restante_agent.mcp.server import PENDING, inbox_server
 from tests.sdk.mcp_harness import ALL, mail
 from tests.sdk.real_server import PROJECT, Server
+from tests.support.waiting import wait_until
 
 SECONDS = 30
 
@@ -46,7 +47,10 @@ def test_a_harness_that_listens_is_told_of_mail_and_of_nothing_else(
                         event = await anext(told)
                         assert event.uri == PENDING  # type: ignore[union-attr]  # nothing else was asked for
                         assert await shown(client)
-            assert streams(agent) == 1
+            # a server writes down its streams a moment later
+            await anyio.to_thread.run_sync(
+                lambda: wait_until(lambda: streams(agent) == 1, "one stream is open")
+            )
 
     anyio.run(main)
 
