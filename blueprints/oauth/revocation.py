@@ -35,7 +35,7 @@ class _Revocation(RevocationEndpoint):  # type: ignore[misc] # authlib has no ty
             asked.form["token"],
             holder=Holder(client.name, client.proved),
             keys=here.token_keys,
-            receivers=Receivers(here.settings.secret_keys),
+            lender=Receivers(here.settings.secret_keys).lender,
             by=client.origin(attempt_of(request)),
         )
         if found is not None:

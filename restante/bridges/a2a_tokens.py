@@ -84,6 +84,11 @@ class Receivers:
             project=told["project"],
         )
 
+    def lender(self, token: str, now: float) -> Claims | None:
+        """Whose right such a token lends; None as for `read`."""
+        receiver = self.read(token, now=now)
+        return None if receiver is None else receiver.lender
+
 
 def _text(box: bytes) -> str:
     return PREFIX + base64.urlsafe_b64encode(box).rstrip(b"=").decode()

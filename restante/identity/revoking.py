@@ -5,6 +5,7 @@ A token for push notifications of A2A, which lends a right of its own, ends alon
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sqlalchemy import insert, select
@@ -14,7 +15,6 @@ from sqlalchemy.orm import Session
 from restante.audit.actions import Action
 from restante.audit.chain import record
 from restante.audit.entries import Entry, Origin
-from restante.bridges.a2a_tokens import Receivers
 from restante.identity.held_tokens import Holder, Refresh, held_token, holds
 from restante.identity.principal import PrincipalKind
 from restante.identity.refreshing import kill_family
@@ -33,17 +33,18 @@ def revoke(
     *,
     holder: Holder,
     keys: TokenKeys,
-    receivers: Receivers,
+    lender: Callable[[str, float], Claims | None],
     by: Origin,
 ) -> bytes | None:
     """End one of the holder's tokens: the principal whose it was; None: there is no such token.
 
+    `lender`: whose right a token for A2A notifications lends, by it and the time in seconds since 1970.
     Repeating it changes nothing and leaves no second entry.
     """
     found: Claims | Refresh | None = held_token(session, token, holder=holder, keys=keys)
     what = "an access token"
     if found is None:
-        found, what = _lent(session, token, holder, receivers), "a token for A2A notifications"
+        found, what = _lent(session, token, holder, lender), "a token for A2A notifications"
     if found is None:
         return None
     if isinstance(found, Refresh):
@@ -63,13 +64,17 @@ def revoke(
     return found.principal_id
 
 
-def _lent(session: Session, token: str, holder: Holder, receivers: Receivers) -> Claims | None:
+def _lent(
+    session: Session,
+    token: str,
+    holder: Holder,
+    lender: Callable[[str, float], Claims | None],
+) -> Claims | None:
     """The right that a token for A2A notifications lends, where it is the holder's."""
-    now = database_now(session).replace(tzinfo=UTC).timestamp()
-    receiver = receivers.read(token, now=now)
-    if receiver is None or not receiver.lender.token_id:  # one made before they had names
+    lent = lender(token, database_now(session).replace(tzinfo=UTC).timestamp())
+    if lent is None or not lent.token_id:  # one made before they had names
         return None
-    return receiver.lender if holds(session, holder, receiver.lender) else None
+    return lent if holds(session, holder, lent) else None
 
 
 def _revoke_alone(session: Session, claims: Claims) -> bool:
