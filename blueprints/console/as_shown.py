@@ -6,7 +6,7 @@ The form carries a mark of each setting as it showed it (`was-max_pending`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,11 @@ def sent(form: Mapping[str, str], wanted: Mapping[str, Any], now: Mapping[str, A
     }
     crossed = {name for name in changed if _mark(now[name]) != form.get(PREFIX + name)}
     return Sent(changed, frozenset(crossed))
+
+
+def faults(crossed: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
+    """{setting: what is said beside it} of those that another did too; `told`: what is set now, in words."""
+    return {name: f"Another has set this meanwhile: {told[name]}" for name in crossed}
 
 
 def _mark(value: Any) -> str:

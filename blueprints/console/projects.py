@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
-from blueprints.console.as_shown import Sent, marks, marks_in, sent
+from blueprints.console.as_shown import Sent, faults, marks, marks_in, sent
 from blueprints.console.faults import faults_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -93,10 +93,9 @@ def _crossed(session: Session, who: SignedIn, found: ProjectSettings, wanted: Se
         else "never",
         "unread_escalate_to": now["unread_escalate_to"] or "the operators",
     }
-    faults = {name: f"Another has set this meanwhile: {told[name]}" for name in wanted.crossed}
     names = {*wanted.changed, *({"unit"} if "unread_after_seconds" in wanted.changed else ())}
     fields = now | {name: request.form.get(name, "")[:190] for name in names}
-    return _one(session, who, found, status=409, faults=faults, fields=fields)
+    return _one(session, who, found, status=409, faults=faults(wanted.crossed, told), fields=fields)
 
 
 def _set_of(found: ProjectSettings) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
-from blueprints.console.as_shown import marks, marks_in, sent
+from blueprints.console.as_shown import faults, marks, marks_in, sent
 from blueprints.console.faults import faults_of
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -72,10 +72,10 @@ def _crossed(
 ) -> Response:
     """What he wants in the fields, what is set now beside those that another has set too."""
     fields = _fields(now)
-    faults = {name: f"Another has set this meanwhile: {_told(fields[name])}" for name in crossed}
+    told = {name: _told(value) for name, value in fields.items()}
     typed = _typed(request.form)
     fields |= {name: typed[name] for name in changed}
-    return _page(session, who, status=409, faults=faults, fields=fields)
+    return _page(session, who, status=409, faults=faults(crossed, told), fields=fields)
 
 
 def _told(shown: Any) -> str:

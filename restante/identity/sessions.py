@@ -26,7 +26,6 @@ from restante.identity.operators import (
     operator_of,
     select_operators,
 )
-from restante.identity.roles import ProofTooOld
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id, new_id
 from restante.storage.tables.operators import operator, operator_session
@@ -134,12 +133,6 @@ def whose_ran_out(session: Session, token: str) -> Operator | None:
     if row is None or row.status != OperatorStatus.ACTIVE.value:
         return None
     return operator_of(row) if row.expires_at <= database_now(session) else None
-
-
-def require_recent(who: SignedIn) -> None:
-    """ProofTooOld where he has not proved within ten minutes who he is."""
-    if not who.recent:
-        raise ProofTooOld
 
 
 def end_session(session: Session, token: str, *, by: Origin = IN_PROCESS) -> None:
