@@ -112,6 +112,52 @@ def test_an_event_that_has_left_quarantine_is_passed_over(mail: Mailbox) -> None
     assert mail.gate(ids[1]) is Gate.CANCELLED
 
 
+def test_what_was_archived_meanwhile_is_passed_over(mail: Mailbox) -> None:
+    ids = poison(mail, 2)
+    job_id = start(mail, order(EVERYTHING))
+    for event_id in ids:
+        mail.discard(event_id)
+    pass_time(mail.database, days=31)
+    assert mail.retain() == 2
+    work_off(mail)
+    job = read(mail, job_id)
+    assert (job.done, job.skipped, job.state) == (0, 2, State.COMPLETED)
+
+
+@pytest.mark.parametrize("stagger", [0, 60])
+@pytest.mark.parametrize("action", [Action.REDRIVE, Action.DISCARD])
+def test_what_failed_again_since_a_job_was_made_is_passed_over(
+    mail: Mailbox, action: Action, stagger: int
+) -> None:
+    first, other = poison(mail, 2)
+    job_id = start(mail, order(EVERYTHING, action, stagger_seconds=stagger))
+    mail.redrive(first)
+    mail.fail(mail.take_one())
+    work_off(mail)
+    pass_time(mail.database, 61)
+    work_off(mail)
+    job = read(mail, job_id)
+    assert (job.done, job.skipped, job.state) == (1, 1, State.COMPLETED)
+    assert mail.gate(first) is Gate.QUARANTINED
+    assert mail.gate(other) is not Gate.QUARANTINED
+
+
+def test_two_jobs_over_the_same_events_redrive_each_once(mail: Mailbox) -> None:
+    ids = poison(mail, 2)
+    made = [start(mail, order(EVERYTHING, stagger_seconds=pause)) for pause in (60, 0)]
+    work_off(mail)
+    for event in mail.take():
+        mail.fail(event)
+    pass_time(mail.database, 61)
+    work_off(mail)
+    told = [read(mail, job_id) for job_id in made]
+    assert {job.state for job in told} == {State.COMPLETED}
+    assert [sum(job.done for job in told), sum(job.skipped for job in told)] == [2, 2]
+    for event_id in ids:
+        kinds = [entry["kind"] for entry in mail.read(event_id)["timeline"]]
+        assert kinds.count("redriven") == 1
+
+
 def test_ids_that_are_not_in_quarantine_are_named_and_nothing_is_done(mail: Mailbox) -> None:
     ids = poison(mail, 1)
     foreign = poison(make_tenant(mail.database).agent(), 1)

@@ -1,7 +1,7 @@
 """Carrying a triage job out, a few events a transaction, so that locks are short and a kill loses none.
 
 A worker takes a job for a while; who comes meanwhile takes another. An event that has left
-quarantine since, or would need force now, is passed over and counted.
+quarantine since, came back since, or would need force now, is passed over and counted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from restante.inbox.triage.jobs import Action, State
 from restante.inbox.triage.patching import CONTENT_DROPPED, NotPatched, patched
 from restante.storage.clock import database_now
 from restante.storage.tables.events import agent_inbox
+from restante.storage.tables.failures import event_failure
 from restante.storage.tables.triage import triage_item, triage_job
 
 TURN = timedelta(seconds=30)
@@ -88,8 +89,7 @@ def carry_out_next(session: Session, job_id: bytes, *, most: int = TOGETHER) -> 
     if at > database_now(session):
         _save(session, job_id, due_at=at)
         return 0
-    _lock_inboxes(session, [item.event_id for item in items])
-    went, unpatched = _do_each(session, job, [item.event_id for item in items])
+    went, unpatched = _do_each(session, job, _meant(session, job, [i.event_id for i in items]))
     counts = {
         "done": triage_job.c.done + len(went),
         "skipped": triage_job.c.skipped + len(items) - len(went),
@@ -115,12 +115,18 @@ class Overtaken(RestanteError):
     """Another worker did these events, or the job was cancelled, meanwhile: nothing was changed."""
 
 
-def _lock_inboxes(session: Session, event_ids: Sequence[bytes]) -> None:
-    """Lock order: the inbox rows of all, ascending, before the first event."""
-    if len(event_ids) == 1:
-        return  # its verb does
+def _meant(session: Session, job: Any, event_ids: Sequence[bytes]) -> list[bytes]:
+    """Those that have lain there since before the job was made: a later failure is not what it is about."""
+    connection = session.connection()
     whose = select(agent_inbox.c.recipient_id).where(agent_inbox.c.event_id.in_(event_ids))
-    lock_inboxes(session, set(session.connection().execute(whose).scalars()))
+    # lock order: the inbox rows of all, ascending, before the first event; then none is put back meanwhile
+    if recipients := set(connection.execute(whose).scalars()):
+        lock_inboxes(session, recipients)
+    still = select(event_failure.c.event_id).where(
+        event_failure.c.event_id.in_(event_ids), event_failure.c.quarantined_at <= job.created_at
+    )
+    lie = set(connection.execute(still).scalars())
+    return [event_id for event_id in event_ids if event_id in lie]
 
 
 def _do_each(session: Session, job: Any, event_ids: Sequence[bytes]) -> tuple[list[bytes], int]:
