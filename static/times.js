@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const KEY = "restante-times";
-  const switches = document.getElementById("clock");
+  const switches = document.querySelectorAll(".times");
   const local = () => localStorage.getItem(KEY) === "local";
   const two = (number) => String(number).padStart(2, "0");
   const zone = (at) => {
@@ -30,15 +30,18 @@
       if (!Number.isNaN(at.getTime())) time.textContent = words(at, time.dataset.at, utc);
     }
     for (const one of document.querySelectorAll("[data-zone]")) one.textContent = utc ? "UTC" : "local";
-    switches?.querySelectorAll("button").forEach((button) =>
-      button.setAttribute("aria-pressed", String((button.value === "local") === !utc)));
+    for (const button of document.querySelectorAll(".times button")) {
+      button.setAttribute("aria-pressed", String((button.value === "local") === !utc));
+    }
   };
   const choose = (value) => { localStorage.setItem(KEY, value); write(); };
-  switches?.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button) choose(button.value);
-  });
-  if (switches) switches.hidden = false;
+  for (const one of switches) {
+    one.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button) choose(button.value);
+    });
+    one.hidden = false;
+  }
   document.addEventListener("restante:times", write);
   document.addEventListener("restante:turn-clock", () => choose(local() ? "utc" : "local"));
   if (local()) write();
