@@ -45,8 +45,10 @@ from blueprints.console import (
     which,
 )
 from blueprints.console.callback_words import in_words
+from blueprints.console.command_lines import for_shell
 from blueprints.console.foreign_text import foreign, foreign_block, visible
 from blueprints.console.lengths import instant, length, milliseconds
+from blueprints.console.user_agents import browser
 
 __all__ = ["install"]
 
@@ -97,6 +99,8 @@ for _blueprint in BLUEPRINTS:
 def install(app: Flask) -> None:
     """Give the application its console."""
     app.jinja_env.filters.update(
+        browser=browser,
+        for_shell=for_shell,
         in_words=in_words,
         foreign=foreign,
         foreign_block=foreign_block,

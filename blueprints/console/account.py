@@ -9,6 +9,7 @@ from blueprints.console.pages import page, see
 from blueprints.console.sessions import origin_of, with_session
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn, list_sessions, revoke_others, revoke_session
+from restante.storage.clock import database_now
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_account", __name__)
@@ -17,12 +18,15 @@ blueprint = Blueprint("console_account", __name__)
 @blueprint.get("/account")
 @with_session()
 def account(session: Session, who: SignedIn) -> Response:
-    """Who one is, and one's sessions."""
+    """Who one is, and one's sessions, this one first."""
+    found = list_sessions(session, who.operator.id)
     return page(
         "account.html",
         signed_in=who,
         cookie=cookies.read(request, cookies.SESSION),
-        sessions=list_sessions(session, who.operator.id),
+        # a sort keeps the order of the others
+        sessions=sorted(found, key=lambda one: one.session_id != who.session_id),
+        now=database_now(session),
         may_approve=may(who.operator.role, Right.DEVICES_APPROVE),
     )
 

@@ -21,13 +21,14 @@ from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_again", __name__)
 AGAIN = "/sign-in/again"
+_KEPT = f"{AGAIN}/kept/"
 
 
 @blueprint.get(AGAIN)
 @with_session()
 def ask(session: Session, who: SignedIn) -> Response:
     """How: at the provider, for who came from there; else by a fresh link."""
-    return _page(who)
+    return _page(session, who)
 
 
 @blueprint.post(AGAIN)
@@ -37,7 +38,7 @@ def prove(session: Session, who: SignedIn) -> Response:
     secret = request.form.get("link", "").strip().rpartition("/")[2]
     proved = prove_by_link(session, who, secret, by=origin_of(request, who))
     if isinstance(proved, Refused):
-        return _page(who, refused=proved, status=403)
+        return _page(session, who, refused=proved, status=403)
     answer = see(_wanted())
     cookies.give(answer, cookies.SESSION, proved)
     return answer
@@ -86,7 +87,9 @@ def to_proof(asked: Request, draft_id: str | None = None) -> str:
     return AGAIN if wanted is None else f"{AGAIN}?{return_path.FIELD}={quote(wanted, safe='/')}"
 
 
-def _page(who: SignedIn, *, refused: Refused | None = None, status: int = 200) -> Response:
+def _page(
+    session: Session, who: SignedIn, *, refused: Refused | None = None, status: int = 200
+) -> Response:
     entrance = house().entrance
     through = entrance is not None and who.method is Method.OIDC
     return page(
@@ -96,9 +99,18 @@ def _page(who: SignedIn, *, refused: Refused | None = None, status: int = 200) -
         cookie=cookies.read(request, cookies.SESSION),
         provider=entrance.name if through and entrance else None,
         wanted=_wanted(),
-        kept=_wanted().startswith(f"{AGAIN}/kept/"),
+        kept=_wanted().startswith(_KEPT),
+        what=_what(session, who),
         refused=refused is not None,
     )
+
+
+def _what(session: Session, who: SignedIn) -> str | None:
+    """What the form that was kept does; None: none was."""
+    if not _wanted().startswith(_KEPT):
+        return None
+    draft = read_draft(session, who, _wanted().removeprefix(_KEPT))
+    return None if draft is None else what_of(draft)
 
 
 def _wanted() -> str:

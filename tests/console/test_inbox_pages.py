@@ -32,7 +32,7 @@ def test_a_tenant_without_agents_is_told_how_to_make_one(world: World) -> None:
     browser = signed_in(world)
     browser.get("/inboxes")
     assert "No agents yet" in browser.page.text
-    assert "restante agent create --tenant 'acme'" in browser.page.text
+    assert "restante agent create --tenant acme" in browser.page.text
 
 
 def test_inboxes_tell_what_waits(world: World, alice: Caller, bob: Caller) -> None:

@@ -182,3 +182,11 @@ def test_where_no_provider_is_configured_there_is_no_way_to_it(
     object.__setattr__(world.house, "entrance", None)
     assert "/sign-in/oidc" not in visitor.get("/sign-in").text
     assert visitor.get("/sign-in/oidc/return?state=x&code=y").status_code == 404
+
+
+def test_who_has_one_place_only_is_not_told_of_more(visitor: Visitor, world: World) -> None:
+    invited(world)
+    visitor.sign_in("/account")
+    shown = visitor.get("/sign-in/which").text
+    assert "more than one place" not in shown
+    assert "only, by this sign-in" in shown
