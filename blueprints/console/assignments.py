@@ -24,6 +24,8 @@ from restante.errors import EventFinal
 from restante.identity.called import agent_called, called
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
+from restante.inbox.lifecycle import Status
+from restante.inbox.reachability import reach
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -62,6 +64,7 @@ def listed(session: Session, who: SignedIn) -> Response:
         agent=agent,
         of_agent=urlencode({"agent": agent}) if agent else "",
         states=ORDER,
+        may_reassign=may(who.operator.role, Right.ASSIGNMENTS_REASSIGN),
         names=called(session, admin.tenant_id, parties),
     )
 
@@ -103,6 +106,7 @@ def _assignment(
     one = found.assignment
     considered = [c["agent_id"] for decision in found.decisions for c in decision["candidates"]]
     parties = [one.agent_id, one.created_by, *considered, *(e.agent_id for e in found.events)]
+    unread = bool(found.events) and found.events[-1].status is Status.PENDING
     return shell(
         "assignment.html",
         session,
@@ -114,6 +118,12 @@ def _assignment(
         events=found.events,
         fault=fault,
         names=called(session, admin.tenant_id, parties),
+        stuck=unread and one.unread_ms is None and _away(session, one.agent_id),
         may_reassign=may(who.operator.role, Right.ASSIGNMENTS_REASSIGN) and one.state in OPEN,
         may_cancel=may(who.operator.role, Right.EVENTS_CANCEL) and one.state in OPEN,
     )
+
+
+def _away(session: Session, agent_id: str | None) -> bool:
+    raw = decode_id(Prefix.AGENT, agent_id or "")
+    return raw is not None and reach(session, raw)["mode"] == "away"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from restante.identity.roles import Role
+from restante.signals.presence import write_presence
+from restante.storage.ids import Prefix, decode_id
 from tests.console.browsing import Browser, audited, signed_in
 from tests.console.well_made import check_light, check_made
 from tests.http.assigning import assign, read, settle
@@ -59,7 +61,7 @@ def test_one_tells_whom_it_considered_and_why_not(world: World, alice: Caller, b
     browser.get(f"/assignments/{made['assignment_id']}")
     rows = [[c.text for c in row.all("th") + row.all("td")] for row in browser.page.all("tr")[1:]]
     assert [(row[0], row[3]) for row in rows] == [("bob", "is paused"), ("alice chosen", "nothing")]
-    assert "alice has it in its inbox." in browser.page.text
+    assert "alice has it in its inbox and is away. Nothing passes it on" in browser.page.text
     check_made(browser.page)
     check_light(browser.page)
     settle(alice, "reject", reason="not mine")
@@ -68,6 +70,32 @@ def test_one_tells_whom_it_considered_and_why_not(world: World, alice: Caller, b
     (event,) = [a for a in browser.page.all("a") if a.text == "Open its last event"]
     assert browser.get(event.attributes["href"]).status_code == 200
     assert "quarantined" in browser.page.one("h1").text
+
+
+def test_what_an_away_agent_will_pass_on_is_no_warning(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    goes_on = assign(bob, alice, unread_timeout_seconds=300)["assignment_id"]
+    stays = assign(bob, alice)["assignment_id"]
+    browser = signed_in(world)
+    for path, warned in ((goes_on, False), (stays, True)):
+        browser.get(f"/assignments/{path}")
+        assert ("Nothing passes it on" in browser.page.text) is warned
+    raw = decode_id(Prefix.AGENT, alice.id)
+    assert raw is not None
+    world.house.database.run(lambda s: write_presence(s, {raw: None}))
+    browser.get(f"/assignments/{stays}")
+    assert "alice has it in its inbox." in browser.page.text
+    assert "Nothing passes it on" not in browser.page.text
+
+
+def test_what_nobody_has_leads_to_reassigning_it(world: World, alice: Caller, bob: Caller) -> None:
+    path = f"/assignments/{assign(bob, capability='none')['assignment_id']}/reassign"
+    assign(bob, alice)
+    browser = signed_in(world)
+    browser.get("/assignments")
+    (link,) = [a for a in browser.page.all("a") if a.text == "Reassign…"]
+    assert link.attributes["href"] == path
 
 
 def test_it_is_called_off_with_a_reason(world: World, alice: Caller, bob: Caller) -> None:
