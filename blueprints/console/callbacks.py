@@ -75,6 +75,7 @@ def listed(session: Session, who: SignedIn) -> Response:
         wanted=wanted,
         statuses=STATUSES,
         host_of=host_of,
+        may_decide=may(who.operator.role, Right.CALLBACKS_WRITE),
         reasons=REASONS,
     )
 

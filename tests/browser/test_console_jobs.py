@@ -83,11 +83,14 @@ def test_a_wave_of_five_thousand_is_put_back(house: Furnished, page: Page) -> No
 def test_callbacks_are_approved_and_refused(house: Furnished, page: Page) -> None:
     for name, button, after in (
         ("wanted", "Approve for notify", "active"),
-        ("unwanted", "Reject", "rejected"),
+        ("unwanted", "Reject this callback", "rejected"),
     ):
         callback_id = house.ids[name]
         page.goto(f"/callbacks/{callback_id}")
         page.get_by_label("Reason").fill("asked their owner")
+        if after == "rejected":
+            page.get_by_text("Reject…", exact=True).click()
+            expect(page.get_by_text("no operator can undo that")).to_be_visible()
         page.get_by_role("button", name=button, exact=True).click()
         expect(page.locator("#way [aria-current=step]")).to_contain_text(after)
         found = status(house, f"admin/callbacks?status={after}")["callbacks"]
