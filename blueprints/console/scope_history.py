@@ -24,6 +24,17 @@ class Assigned:
     why: str = ""
     other: str = ""
 
+    @property
+    def lines(self) -> list[tuple[str, str, str]]:
+        """(what was done, the project or nothing, the verbs or the scope), withdrawn before given."""
+        told = [("withdrawn", *_place(scope)) for scope in self.withdrawn]
+        told += [("given", *_place(scope)) for scope in self.given]
+        places = dict.fromkeys((done, project) for done, project, _ in told)
+        return [
+            (done, project, ", ".join(verb for *place, verb in told if place == [done, project]))
+            for done, project in places
+        ]
+
 
 def assigned(entries: Iterable[Recorded]) -> list[Assigned]:
     """Newest first, as the entries come."""
@@ -46,6 +57,8 @@ def assigned(entries: Iterable[Recorded]) -> list[Assigned]:
             last.given = [*_scopes(reason, _GIVEN), *last.given]
         elif reason.startswith(_WHY):
             last.why = reason.removeprefix(_WHY)
+        elif reason.startswith(("agent:", "tenant:")):  # it was made with them
+            last.given = [*_scopes(reason, ""), *last.given]
         elif reason:
             last.other = reason
     return found
@@ -53,3 +66,8 @@ def assigned(entries: Iterable[Recorded]) -> list[Assigned]:
 
 def _scopes(reason: str, label: str) -> list[str]:
     return reason.removeprefix(label).split(", ")
+
+
+def _place(scope: str) -> tuple[str, str]:
+    parts = scope.split(":")
+    return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == "agent" else ("", scope)

@@ -23,7 +23,7 @@ _OF_VERBS = {
     Verb.CLAIM: ("cl", "Claim and settle", "its mail in"),
     Verb.PUBLISH: ("pu", "Send", "events to agents of"),
     Verb.MEMORY: ("me", "Write", "memory in"),
-    Verb.CALLBACK: ("cb", "Register", "webhooks for"),
+    Verb.CALLBACK: ("cb", "Register", "callbacks for"),
 }
 
 

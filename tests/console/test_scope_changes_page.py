@@ -46,8 +46,8 @@ def test_what_is_applied_holds_is_told_with_its_reason_and_closes_the_way(
     newest = desk.admin.page.one("ol", **{"class": "panel decisions"}).all("li")[0].text
     for said in (
         "laptop by ops@example.com",
-        "agent:main:claim withdrawn",
-        "agent:other:read given",
+        "withdrawn in main: claim",
+        "given in other: read",
         "drafting moves",
     ):
         assert said in newest, said
@@ -144,6 +144,6 @@ def test_wu_039_agents_of_others_are_as_those_that_never_were(desk: Desk) -> Non
     assert "laptop" not in rival.page.text
     rival.get(f"/scopes/history?agent={desk.agent.id}")
     assert "laptop" not in rival.page.text
-    assert "Nothing was assigned yet" in rival.page.text
+    assert "No scope was given yet" in rival.page.text
     assert actions(desk.world) == before
     assert "agent:main:claim" in desk.held()
