@@ -17,13 +17,29 @@ WORDS: Mapping[TenantScope, str] = {
     TenantScope.AGENTS_WRITE: "make and change agents, services, projects and settings",
     TenantScope.GRANTS_READ: "see what agents may do",
     TenantScope.GRANTS_WRITE: "assign what agents may do",
-    TenantScope.CALLBACKS_READ: "see webhooks",
-    TenantScope.CALLBACKS_WRITE: "approve, reject and suspend webhooks",
+    TenantScope.CALLBACKS_READ: "see callbacks",
+    TenantScope.CALLBACKS_WRITE: "approve, reject and suspend callbacks",
     TenantScope.QUARANTINE_READ: "see quarantined events, payloads too",
     TenantScope.QUARANTINE_WRITE: "redrive, amend and discard quarantined events",
     TenantScope.AUDIT_READ: "read the audit",
 }
 """What producers need first."""
+GROUPS = {
+    "Events and memory": ("events", "memory"),
+    "Agents and scopes": ("agents", "grants"),
+    "Callbacks": ("callbacks",),
+    "Quarantine and audit": ("quarantine", "audit"),
+}
+FAR = (TenantScope.AGENTS_WRITE, TenantScope.GRANTS_WRITE)
+"""Whoever has one of these changes what others are and may do."""
+
+
+def grouped() -> dict[str, list[tuple[TenantScope, str]]]:
+    """By what they are about → (scope, words), as a form shows them."""
+    return {
+        title: [(scope, words) for scope, words in WORDS.items() if scope.split(":")[1] in parts]
+        for title, parts in GROUPS.items()
+    }
 
 
 def meaning_of(scope: str) -> str:

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from blueprints.console.faults import faults_of
 from blueprints.console.form_keys import TWICE, keep_made, made_before, new_form_key
 from blueprints.console.pages import see
-from blueprints.console.service_scopes import WORDS, meaning_of, scopes_in
+from blueprints.console.service_scopes import FAR, grouped, meaning_of, scopes_in
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from extensions import house
@@ -147,7 +147,8 @@ def _form(
         who,
         here="services",
         status=status,
-        words=WORDS,
+        groups=grouped(),
+        far=FAR,
         name=form.get("name", "")[:190],
         ticked=form.getlist("scope"),
         more=form.get("more", "")[:4_000],

@@ -36,7 +36,7 @@ def test_rooms_tell_who_has_read_how_far(world: World, alice: Caller, bob: Calle
     check_made(browser.page)
     check_light(browser.page)
     readers = browser.page.one("ul", **{"class": "readers"}).all("li")
-    assert [one.text for one in readers] == ["alice has asked for none", "bob read to 2 of 3"]
+    assert [one.text for one in readers] == ["alice has read none", "bob read to 2 of 3"]
 
 
 def test_what_was_posted_is_shown_when_it_is_asked_for_and_audited(
