@@ -51,6 +51,10 @@ def test_what_is_applied_holds_is_told_with_its_reason_and_closes_the_way(
         "drafting moves",
     ):
         assert said in newest, said
+    told = [one.text for one in desk.admin.page.one("ol", **{"class": "panel decisions"}).all("p")]
+    assert "given in main: read, claim, publish" in told  # what it was made with
+    assert "given: tenant:agents:read" in told  # of a service, which has a page of its own
+    assert desk.admin.page.all("a", href=f"/services/{desk.boss.id}")
 
 
 def test_what_has_changed_meanwhile_is_said_and_nothing_is_done(desk: Desk) -> None:

@@ -159,3 +159,13 @@ def test_a_template_is_ticked_and_saves_nothing(desk: Desk) -> None:
     assert "agent:other:read" not in desk.held()
     desk.admin.get("/scopes/templates")
     assert "Works and answers" in desk.admin.page.text
+
+
+def test_no_form_is_preset_to_all_projects(desk: Desk) -> None:
+    wide = desk.world.agent("acme", "wide", [*verbs("main", "read"), *verbs("other", "read")])
+    for agent, preset in ((desk.agent, ["main"]), (wide, [])):
+        desk.admin.get(f"/scopes/{agent.id}")
+        projects = desk.admin.page.one("select", name="project")
+        assert "required" in projects.attributes
+        chosen = [one.text for one in projects.all("option") if "selected" in one.attributes]
+        assert (chosen, projects.all("option")[0].attributes["value"]) == (preset, "")
