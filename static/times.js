@@ -25,8 +25,8 @@
   };
   const write = () => {
     const utc = !local();
-    for (const time of document.querySelectorAll("time[data-at]")) {
-      const at = new Date(time.dateTime);
+    for (const time of document.querySelectorAll("[data-at]")) {
+      const at = new Date(time.getAttribute("datetime"));
       if (!Number.isNaN(at.getTime())) time.textContent = words(at, time.dataset.at, utc);
     }
     for (const one of document.querySelectorAll("[data-zone]")) one.textContent = utc ? "UTC" : "local";

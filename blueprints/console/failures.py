@@ -16,6 +16,7 @@ from blueprints.console.faults import Unclear
 from blueprints.console.pages import as_it_is, away_from_here, page, see
 from blueprints.console.return_path import page_of
 from blueprints.console.sessions import ForeignForm, WrongHost, asks_by_itself
+from blueprints.console.shell import PLACES
 from blueprints.request_ids import request_id
 from extensions import house
 from restante import errors
@@ -106,6 +107,8 @@ def _page_of(error: Exception) -> Response:
     text = f"{error} {words.text}" if isinstance(error, RightMissing) else words.text
     home = house().settings.public_url if isinstance(error, WrongHost) else None
     back = error.there if isinstance(error, Unclear) else None
+    known = words is _NOWHERE and cookies.read(request, cookies.SESSION) is not None
+    near = [one for one in PLACES if known and request.path.startswith(f"{one.path}/")]
     answer = page(
         "failure.html",
         words.status,
@@ -113,6 +116,7 @@ def _page_of(error: Exception) -> Response:
         text=text,
         home=home,
         back=back,
+        near=near[0] if near else None,
         belongs_to=page_of(request) if words is _METHOD else None,
     )
     if isinstance(error, errors.RateLimited):

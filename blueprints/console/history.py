@@ -84,11 +84,6 @@ def within(seconds: float | None) -> str:
     return f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{short(seconds)}"
 
 
-def seconds(number: float | None) -> str:
-    """On an axis: `0.1 s`, `1,000 s`."""
-    return UNKNOWN if number is None else f"{number:,g}\N{NO-BREAK SPACE}s"
-
-
 def rate(number: float | None) -> str:
     """A number a minute."""
     if number is None:

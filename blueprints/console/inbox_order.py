@@ -34,6 +34,8 @@ class Head(NamedTuple):
     is_number: bool = True
 
 
+USUAL = By.PENDING
+"""The fullest come first where nobody asks for anything else."""
 HEADS = (
     Head("Agent", By.NAME, is_number=False),
     Head("Presence", is_number=False),
@@ -52,7 +54,7 @@ class Asked:
 
     which: Which | None = None
     begins: str = ""
-    by: By = By.NAME
+    by: By = USUAL
     backwards: bool = False
     faults: Mapping[str, str] = field(default_factory=dict)
     """Of the fields that mean nothing, which narrow to nothing at all."""
@@ -68,7 +70,7 @@ class Asked:
 
     def by_head(self, head: Head) -> str:
         """The table's by that column; the other way round where it is by it already."""
-        return self._address(head.by or By.NAME, head.by is self.by and not self.backwards)
+        return self._address(head.by or USUAL, head.by is self.by and not self.backwards)
 
     def sorts(self, head: Head) -> str | None:
         """`ascending` or `descending`, as its figures are read; None: the table is by another."""
@@ -80,7 +82,7 @@ class Asked:
         fields = {
             "name": self.begins,
             "state": self.which,
-            "sort": "" if by is By.NAME else by,
+            "sort": "" if by is USUAL else by,
             "order": "back" if backwards else "",
             "page": page,
         }
@@ -89,12 +91,12 @@ class Asked:
 
 
 def narrowed_by(asked: MultiDict[str, str]) -> Asked:
-    """What stands in an address; an order that is none of ours is that of names."""
+    """What stands in an address; an order that is none of ours is the usual one."""
     which = asked.get("state", type=Which)
     return Asked(
         which=which,
         begins=asked.get("name", "").strip()[:190],
-        by=asked.get("sort", By.NAME, type=By),
+        by=asked.get("sort", USUAL, type=By),
         backwards=asked.get("order") == "back",
         faults={"state": NONE_LIKE_THAT} if asked.get("state") and which is None else {},
     )

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from flask import Blueprint, Response, request
 
-from blueprints.console.history import rate, seconds, shown, within
+from blueprints.console.history import rate, short, shown, within
 from blueprints.console.needs import MOST_NEEDS, needs
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
@@ -85,7 +85,7 @@ def overview(session: Session, who: SignedIn) -> Response:
         leases_ended=hour.lease_expirations,
         delivery=[within(None if share is None else share / 1000) for share in shares],
         within=within,
-        seconds=seconds,
+        short=short,
         rate=rate,
     )
 

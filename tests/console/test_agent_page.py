@@ -9,6 +9,9 @@ import pytest
 from joserfc.jwk import OKPKey
 from sqlalchemy import insert
 
+from restante.audit.actions import Action, Outcome
+from restante.audit.chain import record
+from restante.audit.entries import IN_PROCESS, Entry
 from restante.identity.roles import Role
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, new_id
@@ -117,6 +120,8 @@ def test_grants_and_callbacks_have_tabs_of_their_own(world: World, admin: Browse
     text = tab(admin, one, "callbacks")
     assert "one.example.com" in text
     assert "other.example.com" not in text
+    (review,) = admin.page.one("main").all("a", **{"class": "button"})
+    assert review.text.startswith("Review one.example.com")
     assert "2 grants" in tab(admin, one, "grants")
     assert "read, callback" in admin.page.text
     assert admin.page.one("a", href=f"/scopes/{one.id}").text == "Edit in Scopes"
@@ -225,6 +230,19 @@ def test_what_was_done_to_it_is_told_with_who_and_why(
     tab(admin, alice, "history")
     first = admin.page.one("tbody").all("tr")[0].text
     assert first.startswith("agent.pause ops@example.com")
+
+
+def test_what_was_refused_says_so_on_a_small_screen_too(
+    world: World, admin: Browser, alice: Caller
+) -> None:
+    refused = Entry(
+        world.tenants["acme"], IN_PROCESS, Action.AGENT_PAUSE, alice.id, Outcome.REFUSED
+    )
+    world.house.database.run(lambda s: record(s, refused))
+    tab(admin, alice, "history")
+    rows = [row.all("td") for row in admin.page.one("tbody").all("tr")]
+    told = [(row[2].text, "wide" in row[2].attributes.get("class", "")) for row in rows]
+    assert told[:2] == [("refused", False), ("done", True)], "what is wide is not on a small one"
 
 
 def test_who_has_not_just_proved_who_he_is_changes_no_credential(

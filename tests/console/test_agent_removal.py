@@ -40,10 +40,10 @@ def test_what_it_has_is_counted_and_what_becomes_of_it_is_said(
     (link,) = [a for a in admin.page.all("a") if a.text == "Remove…"]
     admin.get(link.attributes["href"])
     told = counted(admin)
-    assert (told["waits"], told["in"], told["assignments"]) == ("2", "1", "1")
-    assert (told["credential"], told["grants"], told["streams"]) == ("1", "4", "0")
+    assert (told["Waits."], told["In"], told["Assignments"]) == ("2", "1", "1")
+    assert (told["Credential,"], told["Grants,"], told["Streams,"]) == ("1", "4", "\u2013")
     assert "it expires once it is older than 30 days" in admin.page.text
-    (others,) = [a for a in admin.page.all("a") if a.text == "reassign them first"]
+    (others,) = [a for a in admin.page.all("a") if a.text == "Reassign them first"]
     assert admin.get(others.attributes["href"]).status_code == 200
     admin.get(link.attributes["href"])
     check_made(admin.page)

@@ -38,7 +38,7 @@ def test_what_nobody_has_comes_first_and_is_counted(
     assert listed(browser, "/assignments?agent=alice&state=assigned") == runs[::-1]
     assert listed(browser, "/assignments?agent=bob") == []
     browser.get("/overview")
-    assert "1 assignment that nobody has" in browser.page.text
+    assert "1 assignment nobody has taken" in browser.page.text
     assert browser.get("/assignments?page=forged").status_code == 404
 
 

@@ -43,7 +43,8 @@ def test_inboxes_tell_what_waits(world: World, alice: Caller, bob: Caller) -> No
     browser = signed_in(world)
     browser.get("/inboxes")
     waiting = cells(browser, "alice")
-    assert waiting[0] == "never seen"
+    assert waiting[0].split() == ["never", "came"], "the overview calls it away too"
+    assert cells(browser, "bob")[0] == "never seen", "nothing waits for it"
     assert [waiting[n].split()[0] for n in (1, 4, 5)] == ["2", "1", "1"]
     assert cells(browser, "bob")[1].endswith("pending")
     browser.get("/inboxes?name=al")
@@ -102,7 +103,10 @@ def test_each_head_orders_and_turns_round_and_the_address_says_so(
     assert set(heads(browser)) == {
         *("Agent", "Pending", "Oldest", "In flight", "Quarantined", "Last seen")
     }
-    assert heads(browser)["Agent"] == ("ascending", "/inboxes?state=active&order=back")
+    assert heads(browser)["Pending"] == ("descending", "/inboxes?state=active&order=back")
+    assert names(browser) == ["bob", "alice", "carol"], "the fullest first"
+    browser.get(heads(browser)["Agent"][1])
+    assert heads(browser)["Agent"] == ("ascending", "/inboxes?state=active&sort=name&order=back")
     for title, falls in (
         ("Pending", "descending"),
         ("Oldest", "descending"),
@@ -119,7 +123,7 @@ def test_each_head_orders_and_turns_round_and_the_address_says_so(
         browser.get(heads(browser)[title][1])
         assert heads(browser)[title][0] == falls, title
     assert browser.get("/inboxes?sort=nonsense&order=nonsense").status_code == 200
-    assert names(browser) == ["alice", "bob", "carol"]
+    assert names(browser) == ["bob", "alice", "carol"]
 
 
 def test_pages_hold_under_an_order(world: World, bob: Caller) -> None:

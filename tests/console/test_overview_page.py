@@ -38,6 +38,9 @@ def test_a_quiet_tenant_is_told_so(world: World) -> None:
     assert "Nothing needs you" in browser.page.text
     assert needs(browser) == []
     assert figures(browser)["Pending"] == "0"
+    marks = [one.one("span") for one in browser.page.one("dl", **{"class": "figures"}).all("dt")]
+    assert {one.attributes["class"] for one in marks} == {""}, "no colour where nothing is"
+    assert "as table" not in browser.page.text
     assert "(!)" not in browser.page.one("title").text
 
 
@@ -206,7 +209,7 @@ def test_history_is_shown_as_charts_and_as_tables(
     ]
     assert figures(browser)["Delivery, p50"].endswith(("ms", "s"))
     legends = [one.text for one in browser.page.all("p", **{"class": "legend"})]
-    assert [one.startswith("newest ") for one in legends] == [True, True]
+    assert [one.startswith("last ") for one in legends] == [True, True]
     assert ["known, per minute" in one for one in legends] == [True, False]
     browser.get(f"/overview?range={name}&view=table")
     assert not browser.page.all("figure")

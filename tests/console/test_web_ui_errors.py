@@ -15,7 +15,7 @@ from config import Settings
 from restante.errors import Overloaded
 from restante.storage.transaction import Database
 from tests.console.browsing import Browser, device, signed_in
-from tests.http.world import World, verbs
+from tests.http.world import World, unknown_id, verbs
 from tests.support.serving import SECRET_KEY
 
 HTML = {"Accept": "text/html"}
@@ -178,3 +178,17 @@ def test_wu_031_bytes_that_are_no_text_are_typed_in_vain(world: World) -> None:
         assert browser.heading == "No device waits with this code"
         assert "Content-Security-Policy" in answer.headers
         assert len(answer.headers.getlist("Location")) == 0
+
+
+def test_an_address_that_leads_nowhere_leads_back_to_its_list(world: World) -> None:
+    browser = signed_in(world)
+
+    def led_to(path: str) -> list[str]:
+        assert browser.get(path).status_code == 404
+        return [a.attributes["href"] for a in browser.page.all("a", **{"class": "button"})]
+
+    assert led_to(f"/inboxes/{unknown_id('agt')}") == ["/inboxes"]
+    assert led_to(f"/events/{unknown_id('evt')}") == ["/events"]
+    assert led_to("/nonsense") == []
+    browser.get("/search")
+    assert browser.page.one("main").all("input", name="q"), "the page has its own field"
