@@ -33,7 +33,11 @@ _PAGES: dict[str, tuple[Kind, Text]] = {
 def index() -> Response:
     """Every problem there is."""
     kinds = sorted((kind for kind, _ in _PAGES.values()), key=lambda kind: (kind.status, kind.slug))
-    return page(render_template("problems/index.html", kinds=kinds))
+    first = {
+        slug: text.happened.partition(". ")[0].removesuffix(".")
+        for slug, (_, text) in _PAGES.items()
+    }
+    return page(render_template("problems/index.html", kinds=kinds, first=first))
 
 
 @blueprint.get("/problems/<slug>")

@@ -57,14 +57,14 @@ TEXTS: dict[str, Text] = {
     ),
     "stale-claim": Text(
         "The claim named is not the event's current one, or its lease is over. Nothing was changed: "
-        "somebody else may hold the event, or have settled it. `reason` says which, `current_generation` "
-        "how often the event has been claimed.",
-        "Stop working on the event. What `reason` says to be completed, cancelled, quarantined or expired "
-        "is over; anything else comes again by a claim. Renew before half of the lease is gone.",
+        "somebody else may hold the event, or have settled it. `reason` says what happened, "
+        "`current_generation` how often the event has been claimed.",
+        "Stop working on the event. Where `reason` is completed, cancelled, quarantined or expired, it has "
+        "ended: drop it. Otherwise it comes back: claim again. Renew before half of the lease is gone.",
         {"reason": "reclaimed", "current_generation": 2},
     ),
     "right-missing": Text(
-        "An operator is signed in whose role does not let him do this. Nothing was changed.",
+        "An operator is signed in whose role does not allow this. Nothing was changed.",
         "Ask a tenant admin; docs/roles.md says which role may do what.",
     ),
     "token-too-old": Text(

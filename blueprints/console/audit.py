@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from blueprints.console.audit_narrowing import TITLES, audit_narrowing
+from blueprints.console.audit_words import KINDS, about
 from blueprints.console.pages import as_it_is
 from blueprints.console.sessions import asks_by_itself, with_session
 from blueprints.console.shell import administrator, shell
@@ -47,6 +48,8 @@ def listed(session: Session, who: SignedIn) -> Response:
         first="page" not in request.args,
         actions=list(Action),
         names=called(session, admin.tenant_id, ids),
+        about=about,
+        kinds=KINDS,
     )
 
 
@@ -65,6 +68,8 @@ def entry(session: Session, who: SignedIn, entry_id: str) -> Response:
         found=found,
         entry=found.entry,
         names=called(session, admin.tenant_id, [found.entry.actor_id, found.entry.target]),
+        about=about,
+        kinds=KINDS,
     )
 
 

@@ -21,6 +21,7 @@ from restante.identity.roles import Right
 from restante.identity.scopes import parse_scope
 from restante.identity.sessions import SignedIn
 from restante.identity.user_codes import as_shown
+from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -126,6 +127,8 @@ def _choice(
         named=named,
         after=after,
         choices=choices(session, tenant_id, named=named, after=after),
+        now=database_now(session),
+        address=request.remote_addr,
         fault=fault,
     )
 

@@ -12,7 +12,7 @@ from extensions import house
 from restante.errors import ValidationFailed
 from restante.identity import members
 from restante.identity.operators import Operator
-from restante.identity.roles import RULES, Right, Role, may
+from restante.identity.roles import RULES, Right, Role, Rule, may
 from restante.identity.sessions import SignedIn
 from restante.storage.transaction import Session
 
@@ -53,7 +53,7 @@ def describe(session: Session, who: SignedIn) -> Response:
 @blueprint.post("/members/invite")
 @with_session(Right.OPERATORS_WRITE)
 def invite(session: Session, who: SignedIn) -> Response:
-    """A new one, and the link he signs in with, this once."""
+    """A new one, and the link to sign in with, this once."""
     email, role = request.form.get("email", ""), request.form.get("role", "")
     try:
         made, secret = members.invite_member(session, administrator(who), email=email, role=role)
@@ -65,7 +65,7 @@ def invite(session: Session, who: SignedIn) -> Response:
 @blueprint.get("/members/<operator_id>")
 @with_session(Right.OPERATORS_READ)
 def member(session: Session, who: SignedIn, operator_id: str) -> Response:
-    """One: what he may, and his sessions."""
+    """One: what they may, and their sessions."""
     return _one(session, who, operator_id)
 
 
@@ -80,7 +80,7 @@ def invite_anew(session: Session, who: SignedIn, operator_id: str) -> Response:
 @blueprint.post("/members/<operator_id>/role")
 @with_session(Right.OPERATORS_WRITE)
 def give_role(session: Session, who: SignedIn, operator_id: str) -> Response:
-    """He is that from now on."""
+    """They are that from now on."""
     role = request.form.get("role", "")
     try:
         members.give_role(session, administrator(who), operator_id, role)
@@ -94,7 +94,7 @@ def give_role(session: Session, who: SignedIn, operator_id: str) -> Response:
 @blueprint.post("/members/<operator_id>/disable")
 @with_session(Right.OPERATORS_WRITE)
 def disable(session: Session, who: SignedIn, operator_id: str) -> Response:
-    """He cannot sign in, and is signed out."""
+    """They cannot sign in, and are signed out."""
     try:
         members.disable_member(session, administrator(who), operator_id)
     except members.LastAdministrator as error:
@@ -105,7 +105,7 @@ def disable(session: Session, who: SignedIn, operator_id: str) -> Response:
 @blueprint.post("/members/<operator_id>/enable")
 @with_session(Right.OPERATORS_WRITE)
 def enable(session: Session, who: SignedIn, operator_id: str) -> Response:
-    """He may sign in again."""
+    """They may sign in again."""
     members.enable_member(session, administrator(who), operator_id)
     return _back(operator_id)
 
@@ -113,7 +113,7 @@ def enable(session: Session, who: SignedIn, operator_id: str) -> Response:
 @blueprint.post("/members/<operator_id>/sessions/end")
 @with_session(Right.OPERATORS_WRITE)
 def end_sessions(session: Session, who: SignedIn, operator_id: str) -> Response:
-    """All of his."""
+    """All of theirs."""
     members.end_sessions_of(session, administrator(who), operator_id)
     return _back(operator_id)
 
@@ -121,9 +121,14 @@ def end_sessions(session: Session, who: SignedIn, operator_id: str) -> Response:
 @blueprint.post("/members/<operator_id>/sessions/<session_id>/end")
 @with_session(Right.OPERATORS_WRITE)
 def end_session(session: Session, who: SignedIn, operator_id: str, session_id: str) -> Response:
-    """One of his."""
+    """One of theirs."""
     members.end_session_of(session, administrator(who), operator_id, session_id)
     return _back(operator_id)
+
+
+def _told(rule: Rule) -> str:
+    """What somebody may by it: the roles' table says more, of services."""
+    return rule.meaning.partition(" (a service ")[0].removesuffix(", and no more")
 
 
 def _back(operator_id: str) -> Response:
@@ -185,7 +190,12 @@ def _one(
         words=WORDS,
         fault=fault,
         grouped=_grouped(),
-        rights=[rule.meaning for rule in RULES.values() if found.operator.role in rule.roles],
+        rights=[_told(rule) for rule in RULES.values() if found.operator.role in rule.roles],
+        denied=[
+            _told(rule)
+            for rule in RULES.values()
+            if Role.TENANT_ADMIN in rule.roles and found.operator.role not in rule.roles
+        ],
         may_change=may_change,
         last_admin=members.is_last_administrator(session, admin, found.operator),
         proof_needed=may_change and not who.recent,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from flask import Blueprint, Response, request
 
+from blueprints.console.audit_words import KINDS, about
 from blueprints.console.pages import see
 from blueprints.console.sessions import origin_of, with_session
 from blueprints.console.shell import shell
@@ -84,6 +85,8 @@ def audit(session: Session, who: SignedIn) -> Response:
         who,
         here="platform",
         page=page,
+        about=about,
+        kinds=KINDS,
         names=called(
             session, None, [name for one in page.entries for name in (one.actor_id, one.target)]
         ),

@@ -6,6 +6,7 @@ from flask import Blueprint, Response, render_template, request
 
 from blueprints import problem_pages
 from blueprints.access import public, states
+from blueprints.manual.answers import ANSWERS
 from blueprints.manual.markdown import page
 from blueprints.manual.search import MOST_LETTERS, search
 from blueprints.manual.shelf import READERS, names
@@ -22,7 +23,7 @@ def index() -> Response:
     readers = {
         reader: [page(name) for name in pages if name in there] for reader, pages in READERS.items()
     }
-    return _page("index.html", readers=readers)
+    return _page("index.html", readers=readers, answers=ANSWERS)
 
 
 @blueprint.get("/docs/search")

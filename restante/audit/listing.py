@@ -40,13 +40,15 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """An entry in its chain. `intact`: its hash is that of what it says."""
+    """An entry in its chain, between two others. `intact`: its hash is that of what it says."""
 
     entry: Recorded
     number: int
     previous_hash: bytes
     entry_hash: bytes
     intact: bool
+    before: str | None
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,26 @@ def read_entry(session: Session, tenant_id: bytes | None, public_id: str) -> Cha
     if raw is None or row is None:
         raise NotFound
     intact = entry_hash(row._mapping) == row.entry_hash  # noqa: SLF001 - SQLAlchemy's own way
-    return Chained(_recorded(row), row.number, row.previous_hash, row.entry_hash, intact)
+    beside = (
+        session.connection()
+        .execute(
+            select(audit_entry.c.number, audit_entry.c.entry_id).where(
+                audit_entry.c.chain_id == row.chain_id,
+                audit_entry.c.number.in_((row.number - 1, row.number + 1)),
+            )
+        )
+        .all()
+    )
+    ids = {one.number - row.number: encode_id(Prefix.AUDIT, one.entry_id) for one in beside}
+    return Chained(
+        _recorded(row),
+        row.number,
+        row.previous_hash,
+        row.entry_hash,
+        intact,
+        before=ids.get(-1),
+        after=ids.get(1),
+    )
 
 
 def _first_at(session: Session, chain_id: bytes, at: datetime) -> int | None:

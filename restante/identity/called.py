@@ -1,4 +1,4 @@
-"""What those are called whom ids name: operators by their address, agents and services by their name."""
+"""What ids name: operators by their address, callbacks by their agent, all else by its own name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,21 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.storage.ids import Prefix, decode_id, encode_id
-from restante.storage.tables.identity import principal
+from restante.storage.tables.callbacks import callback
+from restante.storage.tables.identity import principal, project
 from restante.storage.tables.operators import operator
+
+_OF_ITS_AGENT = (
+    select("callback of " + principal.c.name)
+    .where(principal.c.principal_id == callback.c.agent_id)
+    .scalar_subquery()
+)
+_KINDS = (
+    ((Prefix.OPERATOR,), operator, operator.c.operator_id, operator.c.email),
+    ((Prefix.AGENT, Prefix.SERVICE), principal, principal.c.principal_id, principal.c.name),
+    ((Prefix.PROJECT,), project, project.c.project_id, project.c.slug),
+    ((Prefix.CALLBACK,), callback, callback.c.callback_id, _OF_ITS_AGENT),
+)
 
 
 def called(session: Session, tenant_id: bytes | None, ids: Iterable[str | None]) -> dict[str, str]:
@@ -17,15 +30,7 @@ def called(session: Session, tenant_id: bytes | None, ids: Iterable[str | None])
     wanted = {text for text in ids if text}
     connection = session.connection()
     names: dict[str, str] = {}
-    for prefixes, table, id_, name in (
-        ((Prefix.OPERATOR,), operator, operator.c.operator_id, operator.c.email),
-        (
-            (Prefix.AGENT, Prefix.SERVICE),
-            principal,
-            principal.c.principal_id,
-            principal.c.name,
-        ),
-    ):
+    for prefixes, table, id_, name in _KINDS:
         raw = {
             decoded: text
             for text in wanted

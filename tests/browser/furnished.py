@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext
 from sqlalchemy import delete, insert, update
 from sqlalchemy.orm import Session
 
+from restante.audit.entries import Origin
 from restante.identity.operators import Operator, invite
 from restante.identity.roles import Role
 from restante.identity.sessions import Method, begin_session
@@ -30,6 +31,7 @@ from tests.support.serving import RestanteCommand, Served
 
 TENANT = "Alder Freight"
 COOKIE = "restante-session"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 PROJECTS = ("customs", "billing", "dispatch", "support", "research")
 SERVES = ["tenant:events:publish", "tenant:quarantine:read", "tenant:quarantine:write"]
 SERVES += ["tenant:callbacks:read", "tenant:callbacks:write", "tenant:agents:read"]
@@ -66,7 +68,10 @@ class Furnished:
     ) -> BrowserContext:
         """A browser in which an operator of that role has just signed in."""
         who = self.operators[role]
-        token = self.run(lambda s: begin_session(s, who, method=Method.LINK))
+        by = Origin(who.actor, "192.0.2.17")
+        token = self.run(
+            lambda s: begin_session(s, who, method=Method.LINK, user_agent=FIREFOX, by=by)
+        )
         context = browser.new_context(base_url=self.served.url, **how)
         context.add_cookies([{"name": COOKIE, "value": token, "url": self.served.url}])
         return context

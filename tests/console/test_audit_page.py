@@ -33,8 +33,8 @@ def add(world: World, *reasons: str, tenant: str = "acme", by: Origin = BY) -> N
 
 def reasons(browser: Browser) -> list[str]:
     """Of the entries shown that `add` has made."""
-    found = [row.all("td") for row in browser.page.all("tr") if row.all("td")]
-    return [cells[3].text for cells in found if cells[0].text == "agent.pause"]
+    found = [(row, row.all("td")) for row in browser.page.all("tr") if row.all("td")]
+    return [cells[3].text for row, cells in found if row.all("th")[0].text == "agent.pause"]
 
 
 def export(browser: Browser, format_: str, **fields: str) -> Any:
@@ -96,6 +96,9 @@ def test_one_entry_tells_all_of_it_and_whether_it_is_what_was_written(world: Wor
     browser.get(link)
     for told in ("agent.pause", "because", "192.0.2.7", "req-1", "its hash is right"):
         assert told in browser.page.text, told
+    before = browser.page.one("a", rel="prev").attributes["href"]
+    browser.get(before)
+    assert browser.page.one("a", rel="next").attributes["href"] == link
     world.house.database.run(
         lambda s: s.connection().execute(
             update(audit_entry).where(audit_entry.c.reason == "because").values(reason="another")
@@ -214,3 +217,16 @@ def test_wu_034_a_file_is_of_ones_own_tenant_bounded_and_ends_with_the_session(
     browser.post("/sign-out", {"csrf": browser.token()})
     assert first.count(b"\n") == 2
     assert b"".join(sent) == b""
+
+
+def test_the_list_names_whom_an_entry_is_about_and_says_a_name_once(world: World) -> None:
+    browser = signed_in(world, email="boss@example.com")
+    browser.get("/audit?action=project.create")
+    rows = [[cell.text for cell in row.all("td")] for row in browser.page.one("tbody").all("tr")]
+    assert [(by, to, why) for _, by, to, why in rows] == [
+        ("an application", "other", ""),
+        ("an application", "main", ""),
+    ]
+    browser.get("/audit?action=session.begin")
+    cells = [cell.text for cell in browser.page.one("tbody").all("td")]
+    assert (cells[1], cells[3]) == ("boss@example.com", "by a sign-in link")

@@ -55,7 +55,7 @@ def test_agents_of_others_and_none_are_not_picked(world: World, browser: Browser
         assert browser.answer.status_code == 422
     assert set(answers) == {(422, "There is no such agent, or it is not active any more.")}
     browser.post("/device/approve", browser.page.form("/device/refuse") | {"same": "yes"})
-    assert (browser.answer.status_code, browser.heading) == (409, "Which agent is it?")
+    assert (browser.answer.status_code, browser.heading) == (409, "There is no agent yet")
     assert polled(world, waiting) is Poll.PENDING
     assert ("device.approve", "done") not in actions(world)
 

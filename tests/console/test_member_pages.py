@@ -40,10 +40,10 @@ def test_who_is_invited_comes_in_by_the_link_that_is_shown_once(
     assert actions(world)[-2:] == [("operator.invite", "done"), ("link.create", "done")]
     admin.get("/members")
     emails = [one.text for one in admin.page.all("th", scope="row")]
-    assert emails == ["boss@example.com you", "new@example.com"]
+    assert emails == ["boss@example.com", "new@example.com"]
     path = next(a.attributes["href"] for a in admin.page.all("a") if a.text == "new@example.com")
     admin.get(path)
-    assert "He has not come in yet." in admin.page.text
+    assert "This member has not come in yet." in admin.page.text
     admin.send(f"{path}/invitation")
     second = admin.page.one("p", id="link").text
     assert first.rpartition("/")[2] not in admin.answer.text
@@ -86,7 +86,7 @@ def test_disabling_and_enabling_again(world: World, admin: Browser) -> None:
     assert actions(world)[-1] == ("operator.disable", "done")
     assert his.get("/account").status_code == 303
     admin.get(path)
-    assert "He is disabled." in admin.page.text
+    assert "This member is disabled." in admin.page.text
     admin.send(f"{path}/enable")
     assert actions(world)[-1] == ("operator.enable", "done")
     assert his.signs_in(staff).status_code == 303
@@ -127,7 +127,7 @@ def test_sessions_of_another_end_one_or_all(world: World, admin: Browser) -> Non
     assert alive() == 0
     assert actions(world)[-3:] == [("session.revoke", "done")] * 3
     admin.get(path)
-    assert "He is signed in nowhere." in admin.page.text
+    assert "No session is open." in admin.page.text
 
 
 def test_wu_039_members_of_others_are_as_those_that_never_were(

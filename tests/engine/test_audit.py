@@ -178,6 +178,8 @@ def test_one_entry_is_read_with_its_place_in_the_chain(database: TestDatabase) -
     before = database.run(lambda s: read_entry(s, TENANT, oldest.entry_id))
     assert (found.entry, found.number, found.intact) == (newest, 2, True)
     assert found.previous_hash == before.entry_hash
+    assert (before.before, before.after) == (None, newest.entry_id)
+    assert (found.before, found.after) == (oldest.entry_id, None)
     database.run(
         lambda s: s.connection().execute(
             update(audit_entry).where(audit_entry.c.number == 2).values(reason="another")
