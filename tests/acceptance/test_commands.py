@@ -190,14 +190,13 @@ def test_a_restored_backup_is_not_served_until_told_so(
     command.upgrade()
     command.create_tenant("acme")
     command.create_agent("acme", "bob")
-    with sqlite3.connect(tmp_path / "mail.db") as source, sqlite3.connect(tmp_path / "b") as backup:
+    database, copy = tmp_path / "mail.db", tmp_path / "b"
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(copy)) as backup:
         source.backup(backup)
-    source.close()
-    backup.close()
     serve(url, settings=settings).kill()
     for file in tmp_path.glob("mail.db*"):
         file.unlink()
-    shutil.copy(tmp_path / "b", tmp_path / "mail.db")
+    shutil.copy(copy, database)
     refused = command.run("serve", "--port", "1")
     assert refused.returncode == 1
     assert "restante db restored" in refused.stderr
@@ -205,10 +204,9 @@ def test_a_restored_backup_is_not_served_until_told_so(
     command.json(*INVITE)
     restored = command.json("db", "restored")
     assert (restored["inboxes"], restored["logins"], restored["sessions"]) == (1, 0, 0)
-    with sqlite3.connect(tmp_path / "mail.db") as connection:
+    with closing(sqlite3.connect(database)) as connection:
         good = "SELECT COUNT(*) FROM sign_in_link WHERE spent_at IS NULL"
         assert connection.execute(good).fetchone() == (0,), "it may have been used in the lost time"
-    connection.close()
     serve(url, settings=settings)
 
 
@@ -226,7 +224,7 @@ def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> N
         assert answer.status == 200, "it is said once it answers"
     here = f"sqlite:///{folder / 'restante.db'}"
     with closing(sqlite3.connect(folder / "restante.db")) as open_beside:
-        # The log of what is written beside the database is there while anyone has it open.
+        # its log is there while anyone has it open
         open_beside.execute("SELECT COUNT(*) FROM tenant").fetchone()
         modes = {file.name: file.stat().st_mode & 0o777 for file in folder.glob("restante.db*")}
     assert set(modes) >= {"restante.db", "restante.db-wal", "restante.db-shm"}
@@ -241,10 +239,9 @@ def test_the_demo_leaves_an_event_for_an_agent_that_is_away(tmp_path: Path) -> N
         file = Path(told["demo"][name])
         assert file.stat().st_mode & 0o777 == 0o600
         assert "RESTANTE_CLIENT_SECRET=rst_" in file.read_text()
-    with sqlite3.connect(folder / "restante.db") as connection:
+    with closing(sqlite3.connect(folder / "restante.db")) as connection:
         (mail,) = connection.execute("SELECT COUNT(*) FROM agent_inbox").fetchone()
         (unsigned,) = connection.execute("SELECT require_signatures FROM tenant").fetchone()
-    connection.close()
     assert (mail, unsigned) == (1, 0)
 
 

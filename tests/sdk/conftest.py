@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from restante_agent import Client
+from restante_agent.runtime import leases
 from restante_agent.wire.retry import NO_RETRY
 from tests.sdk.fake_answers import AGENT, SECRET, Reply, problem
 from tests.sdk.fake_inbox import FakeInbox
@@ -75,6 +76,13 @@ def live_inbox() -> FakeInbox:
 def server(live_inbox: FakeInbox) -> Iterator[FakeServer]:
     with served(live_inbox) as fake:
         yield fake
+
+
+@pytest.fixture
+def renewals_start_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a hundredth of a lease, not at a third: a long one is renewed soon, and outlives any pause."""
+    monkeypatch.setattr(leases, "RENEW_FROM", 0.01)
+    monkeypatch.setattr(leases, "RENEW_TO", 0.01)
 
 
 Refusal = Callable[[str, str, Any], Reply | None]

@@ -25,6 +25,14 @@ class Row:
     effects: list[str] = field(default_factory=list)
 
 
+STATS = {
+    "scheduled": 0,
+    "oldest_pending_age_seconds": 1.5,
+    "streams": 0,
+    "last_seen_at": None,
+}
+
+
 def problem(status: int, slug: str, **members: Any) -> Reply:
     headers = {"content-type": "application/problem+json", "x-request-id": "req-1"}
     if "retry_after" in members:

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.sdk.fake_answers import AGENT, SECRET, Reply, Row, problem
+from tests.sdk.fake_answers import AGENT, SECRET, STATS, Reply, Row, problem
 
 
 class FakeInbox:
@@ -100,6 +100,7 @@ class FakeInbox:
             "/inbox/claim": lambda: self._claim(body),
             "/inbox/claims": lambda: (200, {}, {"events": self._live(parameters.get("consumer"))}),
             "/inbox/release": lambda: self._release_all(body),
+            "/inbox/settle": lambda: self._settle_all(body),
             "/inbox/stats": lambda: (200, {}, self._stats()),
             "/state": self._state,
         }
@@ -243,6 +244,15 @@ class FakeInbox:
             self._end(row, "released", failed=False)
         return 200, {}, {"released": len(mine)}
 
+    def _settle_all(self, body: dict[str, Any]) -> Reply:
+        results = []
+        for verb, orders in body.items():
+            for order in orders:
+                status, _, said = self._settle(order["event_id"], verb, order)
+                settled = said if status == 200 else {"problem": said}
+                results.append({"event_id": order["event_id"], **settled})
+        return 200, {}, {"results": results}
+
     def _settle(self, event_id: str, verb: str, body: dict[str, Any]) -> Reply:
         row = self.rows.get(event_id)
         if row is None:
@@ -275,19 +285,9 @@ class FakeInbox:
 
     def _stats(self) -> dict[str, Any]:
         statuses = list(self.statuses().values())
-        return {
-            "pending": statuses.count("pending"),
-            "claimable": len(self._claimable()),
-            "claimed": statuses.count("claimed"),
-            "quarantined": statuses.count("quarantined"),
-            "scheduled": 0,
-            "oldest_pending_age_seconds": 1.5,
-            "head": self.head,
-            "oldest_cursor": self.oldest,
-            "epoch": self.epoch,
-            "streams": 0,
-            "last_seen_at": None,
-        }
+        lie = {status: statuses.count(status) for status in ("pending", "claimed", "quarantined")}
+        place = {"head": self.head, "oldest_cursor": self.oldest, "epoch": self.epoch}
+        return {**STATS, **lie, **place, "claimable": len(self._claimable())}
 
     def _shown(self, row: Row) -> dict[str, Any]:
         shown = {**row.event, "status": row.status, "claim_generation": row.generation}

@@ -24,6 +24,8 @@ from tests.sdk.fake_answers import AGENT, SECRET
 from tests.sdk.fake_inbox import FakeInbox
 from tests.sdk.fake_server import FakeServer
 
+LONG_LEASE_SECONDS = 30
+
 
 class Running:
     """An agent in a thread of its own."""

@@ -20,7 +20,7 @@ from restante_agent import (
 )
 from tests.sdk.fake_answers import Reply, problem
 from tests.sdk.fake_server import Broken, FakeServer
-from tests.sdk.running import done, make, running, streaming
+from tests.sdk.running import LONG_LEASE_SECONDS, done, make, running, streaming
 from tests.support.waiting import wait_until
 
 
@@ -61,6 +61,7 @@ def test_what_was_there_before_is_worked_in_order_of_its_key(
         assert [n for n in seen if n % 3 == key] == sorted(n for n in seen if n % 3 == key)
 
 
+@pytest.mark.usefixtures("renewals_start_early")
 def test_a_lease_is_renewed_while_the_handler_works(server: FakeServer, tmp_path: Path) -> None:
     inbox = server.inbox
     event_id = inbox.publish()
@@ -70,7 +71,7 @@ def test_a_lease_is_renewed_while_the_handler_works(server: FakeServer, tmp_path
         wait_until(lambda: inbox.rows[event_id].effects.count("renew") >= 4, "renewals")
         assert not delivery.stopped
 
-    summary = make(server, handle, tmp_path, lease_seconds=1).run(until_empty=True)
+    summary = make(server, handle, tmp_path, lease_seconds=LONG_LEASE_SECONDS).run(until_empty=True)
     assert summary.acked == 1
     assert inbox.rows[event_id].generation == 1
     renewals = [body for _, path, _, body in inbox.requests if path.endswith("/renew")]
@@ -78,6 +79,7 @@ def test_a_lease_is_renewed_while_the_handler_works(server: FakeServer, tmp_path
     assert "progress" not in renewals[1]
 
 
+@pytest.mark.usefixtures("renewals_start_early")
 def test_a_refused_renewal_stops_the_work_and_settles_nothing(
     server: FakeServer, tmp_path: Path
 ) -> None:
@@ -95,7 +97,7 @@ def test_a_refused_renewal_stops_the_work_and_settles_nothing(
         if delivery.wait_stopped(10):
             stopped.append(delivery.stop_reason)
 
-    with running(make(server, handle, tmp_path, lease_seconds=1)) as run:
+    with running(make(server, handle, tmp_path, lease_seconds=LONG_LEASE_SECONDS)) as run:
         wait_until(lambda: stopped, "the handler is told")
         summary = run.stop()
     assert stopped[0] is StopReason.LEASE_LOST
@@ -103,6 +105,7 @@ def test_a_refused_renewal_stops_the_work_and_settles_nothing(
     assert "ack" not in inbox.rows[event_id].effects
 
 
+@pytest.mark.usefixtures("renewals_start_early")
 def test_a_cancel_is_learnt_at_the_renewal_and_the_event_given_back(
     server: FakeServer, tmp_path: Path
 ) -> None:
@@ -114,7 +117,7 @@ def test_a_cancel_is_learnt_at_the_renewal_and_the_event_given_back(
         assert delivery.stop_reason is StopReason.CANCEL_REQUESTED
         delivery.raise_if_stopped()
 
-    with running(make(server, handle, tmp_path, lease_seconds=1)):
+    with running(make(server, handle, tmp_path, lease_seconds=LONG_LEASE_SECONDS)):
         wait_until(lambda: "release" in inbox.rows[event_id].effects, "released")
     assert inbox.rows[event_id].last_error is None
 

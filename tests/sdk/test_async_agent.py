@@ -22,6 +22,7 @@ from restante_agent.runtime.places import state_directory
 from restante_agent.runtime.record import Position, Record
 from tests.sdk.fake_answers import AGENT, SECRET, Reply, problem
 from tests.sdk.fake_server import FakeServer
+from tests.sdk.running import LONG_LEASE_SECONDS
 
 
 async def until(condition: Callable[[], Any]) -> None:
@@ -78,6 +79,7 @@ def test_many_events_at_once_in_order_of_their_keys(server: FakeServer, tmp_path
         assert mine == sorted(mine)
 
 
+@pytest.mark.usefixtures("renewals_start_early")
 def test_rung_renewed_and_stopped(server: FakeServer, tmp_path: Path) -> None:
     inbox = server.inbox
     inbox.next_poll_ms = 300_000
@@ -94,11 +96,12 @@ def test_rung_renewed_and_stopped(server: FakeServer, tmp_path: Path) -> None:
         await until(inbox.all_completed)
         agent.stop()
 
-    summary = run(server, handle, tmp_path, script, lease_seconds=1, concurrency=2)
+    summary = run(server, handle, tmp_path, script, lease_seconds=LONG_LEASE_SECONDS, concurrency=2)
     assert summary.acked == 2
     assert [row.generation for row in inbox.rows.values()] == [1, 1]
 
 
+@pytest.mark.usefixtures("renewals_start_early")
 def test_a_lost_lease_cancels_the_handler_and_settles_nothing(
     server: FakeServer, tmp_path: Path
 ) -> None:
@@ -122,7 +125,7 @@ def test_a_lost_lease_cancels_the_handler_and_settles_nothing(
         await until(lambda: ends)
         agent.stop()
 
-    summary = run(server, handle, tmp_path, script, lease_seconds=1)
+    summary = run(server, handle, tmp_path, script, lease_seconds=LONG_LEASE_SECONDS)
     assert ends[0] is StopReason.LEASE_LOST
     assert summary.stopped >= 1
     assert "ack" not in inbox.rows[event_id].effects
