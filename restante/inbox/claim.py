@@ -98,6 +98,9 @@ def _look(session: Session, agent: Principal, request: ClaimRequest) -> Look:
         return look(session, agent, request.projects, counted=counted, counts_held=counts_held)
 
     seen = once()
+    if known is not None and not counts_held and not known.was_of(agent.id, seen.max_in_flight):
+        counts_held = True
+        seen = once()
     check_cursor(session, agent.id, seen, request.after_cursor, request.epoch)
     if seen.is_due and timers.run_due(session, agent.id, nowait=True):
         seen = once()

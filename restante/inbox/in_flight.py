@@ -41,6 +41,11 @@ class InFlight:
         known.held += more
         return known.held * FAR <= known.most
 
+    def was_of(self, recipient_id: bytes, most: int) -> bool:
+        """Whether that is the limit that the agent was far from: it may have been lowered since."""
+        known = self._counted.get(recipient_id)
+        return known is not None and known.most == most
+
     def count(self, recipient_id: bytes, *, held: int, most: int) -> None:
         """It was counted, and what is being taken added; the agent may hold `most`."""
         if len(self._counted) >= _KEPT:

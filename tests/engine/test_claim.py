@@ -9,6 +9,7 @@ import pytest
 from restante.errors import CursorGone, NotFound
 from restante.identity.scopes import Verb
 from restante.inbox import timers
+from restante.inbox.in_flight import HELD, InFlight
 from restante.inbox.lifecycle import Gate
 from restante.inbox.rules import PAGE_BYTES
 from restante.storage.clock import database_now
@@ -127,6 +128,18 @@ def test_an_agent_holds_at_most_max_in_flight(mail: Mailbox) -> None:
     assert len(mail.take()) == 1
     mail.set_limits(max_in_flight=6)
     assert len(mail.take()) == 2
+
+
+def test_a_lower_max_in_flight_holds_at_once(mail: Mailbox) -> None:
+    """Also where a process has counted a moment ago, and the limit of then was far."""
+    mail.database.info[HELD] = InFlight(clock=lambda: 0.0)
+    mail.publish_many(mail.publication() for _ in range(8))
+    assert len(mail.take(limit=1)) == 1
+    mail.set_limits(max_in_flight=2)
+    assert len(mail.take(limit=5)) == 1
+    assert mail.claim().reason == "in_flight"
+    mail.set_limits(max_in_flight=4)
+    assert len(mail.take(limit=5)) == 2
 
 
 def test_a_cursor_filters_nothing(mail: Mailbox) -> None:
