@@ -48,8 +48,14 @@ def payload(session: Session, who: SignedIn, event_id: str) -> Response:
     return _event(session, who, event_id, content=found)
 
 
-@blueprint.get("/events/<event_id>/payload")
 @blueprint.get("/events/<event_id>/cancel")
+@with_session(Right.EVENTS_READ)
+def ask_to_cancel(session: Session, who: SignedIn, event_id: str) -> Response:
+    """Its page with what cancelling it would do, where that may be done."""
+    return _event(session, who, event_id, asks=True)
+
+
+@blueprint.get("/events/<event_id>/payload")
 @with_session(Right.EVENTS_READ)
 def back(session: Session, who: SignedIn, event_id: str) -> Response:
     """Where a form led: whoever comes there by Back, or reloads its address, finds the event."""
@@ -101,6 +107,7 @@ def _event(
     content: Content | None = None,
     status: int = 200,
     fault: str | None = None,
+    asks: bool = False,
 ) -> Response:
     admin = administrator(who)
     found = inspect(session, admin, decode_id(Prefix.EVENT, event_id))
@@ -124,6 +131,7 @@ def _event(
         here="inboxes",
         status=status,
         fault=fault,
+        asks=asks,
         event=found,
         story=told,
         corrected_by=corrected_by(found),

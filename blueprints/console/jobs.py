@@ -12,6 +12,7 @@ from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.triage import jobs
 from restante.inbox.triage.job_list import list_jobs, stopped_by
+from restante.inbox.triage.under_way import under_way
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.transaction import Session
 
@@ -65,12 +66,14 @@ def _job(
     admin = administrator(who)
     found = jobs.read(session, admin, decode_id(Prefix.JOB, job_id))
     by = stopped_by(session, admin, found)
+    going = under_way(session, admin, job_id=found.job_id)
     return shell(
         template,
         session,
         who,
         here="quarantine",
         job=found,
+        going=going[0] if going else None,
         moved=moved,
         stopped_by=by,
         names=called(session, admin.tenant_id, [found.actor_id, by]),

@@ -13,7 +13,7 @@ from blueprints.console.amend import diff_of, wrong_with
 from blueprints.console.drafts import FIELD, MOST_BYTES, keep_turned, typed_before
 from blueprints.console.form_keys import made_before, new_form_key, once
 from blueprints.console.laid_out import laid_out
-from blueprints.console.narrowing import Narrowing, narrowing
+from blueprints.console.narrowing import ALL, Narrowing, narrowing
 from blueprints.console.pages import see
 from blueprints.console.sessions import refuse, with_session
 from blueprints.console.shell import administrator, shell
@@ -23,6 +23,7 @@ from blueprints.console.triage import (
     MOST_REASON,
     WAYS,
     asked_for,
+    gone,
     named,
     number_in,
     refused,
@@ -97,7 +98,7 @@ def _go(session: Session, who: SignedIn) -> Response:
     except SelectionChanged:
         return refused(session, who, "amend", CHANGED, checked="yes")
     except ValidationFailed:
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+        return gone(session, who, "amend", status=404)
     except RightMissing:  # which the page says, and the audit
         return _check(session, who)
     return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
@@ -126,10 +127,10 @@ def _page(session: Session, who: SignedIn) -> Response:
     try:
         dry = jobs.count(session, admin, _order(chosen, patch=patch, force=force))
     except ValidationFailed:
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+        return gone(session, who, "amend", status=404)
     if not dry.matched:
         status = 404 if status == 200 and "cause" in chosen.fields else status
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=status)
+        return gone(session, who, "amend", status=status, everything=ALL in chosen.fields)
     way = before.get("way", "first")
     return shell(
         "patch.html",

@@ -19,17 +19,15 @@ from restante.identity.sessions import SignedIn
 from restante.inbox.triage.causes import GROUPS, list_groups
 from restante.inbox.triage.causes import LOOKED_AT as LOOKED_AT_EVENTS
 from restante.inbox.triage.job_list import list_jobs
-from restante.inbox.triage.jobs import State
 from restante.inbox.triage.listing import COUNTED, list_quarantined
 from restante.inbox.triage.trend import trends
+from restante.inbox.triage.under_way import under_way
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_quarantine", __name__)
 EVENTS = 20
 LISTED = 2_000
 """Where causes stand in a list each is counted to here; its own page and a dry run count on."""
-LOOKED_AT = 20
-"""Of the newest jobs, for those that run."""
 
 
 @blueprint.get("/quarantine")
@@ -38,9 +36,10 @@ def causes(session: Session, who: SignedIn) -> Response:
     """The kinds of failure, the most frequent first, and what is being done about them."""
     admin = administrator(who)
     chosen = narrowing_shown(session, admin, request.args)
-    jobs, _ = list_jobs(session, admin, limit=LOOKED_AT)
-    running = [job for job in jobs if job.state is State.RUNNING]
+    jobs, _ = list_jobs(session, admin, limit=1)
+    running = under_way(session, admin, chosen.filter)
     groups = list_groups(session, admin, chosen.filter, most=LISTED)
+    acted = [one.job.actor_id for one in running] + [job.actor_id for job in jobs]
     return shell(
         "quarantine.html",
         session,
@@ -54,7 +53,7 @@ def causes(session: Session, who: SignedIn) -> Response:
         most_causes=GROUPS,
         running=running,
         last_job=jobs[0] if jobs else None,
-        names=called(session, admin.tenant_id, [job.actor_id for job in jobs]),
+        names=called(session, admin.tenant_id, [*acted, *(group.recipient_id for group in groups)]),
         **_choices(session, who),
     )
 
@@ -75,7 +74,7 @@ def cause(session: Session, who: SignedIn, signature: str) -> Response:
 
 def _events(session: Session, who: SignedIn, *, cause: str | None) -> Response:
     admin, asked = administrator(who), request.args.copy()
-    group = None
+    group, running = None, []
     if cause is not None:
         asked["cause"] = cause
     chosen = narrowing_shown(session, admin, asked)
@@ -86,6 +85,7 @@ def _events(session: Session, who: SignedIn, *, cause: str | None) -> Response:
         if not groups:
             return _gone(session, who)
         group = groups[0]
+        running = [one for one in under_way(session, admin, chosen.filter) if one.many]
     told, token = list_quarantined(
         session, admin, chosen.filter, limit=EVENTS, token=request.args.get("page")
     )
@@ -101,7 +101,12 @@ def _events(session: Session, who: SignedIn, *, cause: str | None) -> Response:
         rows=rows,
         page_token=token,
         first=request.args.get("page") is None,
-        names=called(session, admin.tenant_id, [row["recipient_id"] for row in rows]),
+        running=running,
+        names=called(
+            session,
+            admin.tenant_id,
+            [*(row["recipient_id"] for row in rows), *(one.job.actor_id for one in running)],
+        ),
         **_choices(session, who),
     )
 

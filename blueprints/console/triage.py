@@ -9,8 +9,9 @@ from werkzeug.datastructures import MultiDict
 
 from blueprints.console.drafts import FIELD, MOST_BYTES, TURNS, keep_turned, typed_before
 from blueprints.console.form_keys import new_form_key, once
-from blueprints.console.narrowing import COUNTED, Narrowing, check_address, narrowing
+from blueprints.console.narrowing import ALL, COUNTED, Narrowing, check_address, narrowing
 from blueprints.console.pages import see
+from blueprints.console.quarantine import LISTED
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell
 from restante.errors import ValidationFailed
@@ -22,6 +23,8 @@ from restante.inbox.inspection import inspect
 from restante.inbox.triage import jobs
 from restante.inbox.triage.causes import list_groups
 from restante.inbox.triage.jobs import Action, Job, Order, SelectionChanged
+from restante.inbox.triage.listing import COUNTED as COUNTED_EVENTS
+from restante.inbox.triage.under_way import under_way
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
@@ -72,10 +75,10 @@ def _counted(session: Session, who: SignedIn, action: Action) -> Response:
     try:
         dry = jobs.count(session, admin, _order(action, chosen))
     except ValidationFailed:
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+        return gone(session, who, action, status=404)
     if not dry.matched:  # no form for nothing; of a cause it is as if there never was one
         status = 404 if "cause" in chosen.fields else 200
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=status)
+        return gone(session, who, action, status=status, everything=ALL in chosen.fields)
     role = who.operator.role
     return shell(
         "triage.html",
@@ -96,6 +99,21 @@ def _counted(session: Session, who: SignedIn, action: Action) -> Response:
         field=typed.get("field"),
         may_redrive=may(role, Right.EVENTS_REDRIVE),
         may_discard=may(role, Right.EVENTS_DISCARD),
+    )
+
+
+def gone(
+    session: Session, who: SignedIn, action: str, *, status: int, everything: bool = False
+) -> Response:
+    """That of what was chosen nothing lies there; `everything`: all that does was."""
+    return shell(
+        "quarantine_gone.html",
+        session,
+        who,
+        here="quarantine",
+        status=status,
+        action=action,
+        everything=everything,
     )
 
 
@@ -122,16 +140,24 @@ def refused(
 
 
 def named(session: Session, admin: Administrator, chosen: Narrowing, dry: Job) -> dict[str, Any]:
-    """The cause as people know it, the event that would go first, and whose inboxes these are."""
-    causes = list_groups(session, admin, chosen.filter) if "cause" in chosen.fields else []
+    """The causes as people know them, what would go first, whose inboxes these are, what runs over them."""
+    most = COUNTED_EVENTS if "cause" in chosen.fields else LISTED
+    causes = [] if chosen.events else list_groups(session, admin, chosen.filter, most=most)
+    running = [one for one in under_way(session, admin, chosen.chosen) if one.many]
     first = None
     if dry.first_event_id is not None:
         first = inspect(session, admin, decode_id(Prefix.EVENT, dry.first_event_id))
     ids = [agent_id for agent_id, _ in dry.inboxes[:INBOXES]]
     if first is not None:
         ids.append(first.recipient_id)
-    names = called(session, admin.tenant_id, ids)
-    return {"cause": causes[0] if causes else None, "first": first, "names": names}
+    names = called(session, admin.tenant_id, [*ids, *(one.job.actor_id for one in running)])
+    return {
+        "cause": causes[0] if causes and "cause" in chosen.fields else None,
+        "causes": causes,
+        "first": first,
+        "names": names,
+        "running": running,
+    }
 
 
 def turn(session: Session, who: SignedIn, **more: str) -> Response | None:
@@ -179,7 +205,7 @@ def _start(session: Session, who: SignedIn, action: Action) -> Response:
     except SelectionChanged:
         return refused(session, who, action, CHANGED)
     except ValidationFailed:
-        return shell("quarantine_gone.html", session, who, here="quarantine", status=404)
+        return gone(session, who, action, status=404)
     return see(f"/quarantine/jobs/{encode_id(Prefix.JOB, job_id)}")
 
 

@@ -37,10 +37,30 @@ def test_what_happened_is_told_and_the_payload_only_when_asked(
     assert browser.page.one("pre").raw == '{\n  "n": 1\n}'
     entry = audited(world)[-1]
     assert (entry.action, entry.target) == ("payload.read", event)
-    for step in ("payload", "cancel"):  # Back, or the address alone
-        answer = browser.get(f"/events/{event}/{step}")
-        assert (answer.status_code, answer.headers["Location"]) == (303, f"/events/{event}")
+    answer = browser.get(f"/events/{event}/payload")  # Back, or the address alone
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"/events/{event}")
     assert audited(world)[-1] == entry
+
+
+def test_who_holds_an_event_is_told_and_for_how_long(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """Its agent where the consumer has no name; what cancelling does has an address of its own."""
+    ids = [bob.publish(alice)[0]["event_id"] for _ in range(2)]
+    alice.claim(limit=1, lease_seconds=600)
+    browser = signed_in(world)
+    browser.get(f"/events/{ids[0]}")
+    last = browser.page.one("ol", **{"class": "story"}).all("li")[-1]
+    assert last.one("strong").text.startswith("alice works on it, for another ")
+    assert "Held by alice, for another" in browser.page.one("section", id="facts").text
+    assert "open" not in browser.page.one("details", **{"class": "ask"}).attributes
+    browser.get(f"/events/{ids[0]}/cancel")
+    asked = browser.page.one("details", **{"class": "ask"})
+    assert "open" in asked.attributes
+    assert "alice works on it: it is asked to stop" in asked.text
+    browser.get(f"/events/{ids[1]}/cancel")
+    assert "Nobody will work on it" in browser.page.one("details", **{"class": "ask"}).text
+    assert "Held by" not in browser.page.text
 
 
 def test_the_payload_is_had_as_a_file(world: World, alice: Caller, bob: Caller) -> None:

@@ -61,7 +61,6 @@ def test_a_long_value_is_cut_and_stands_whole_in_its_title(
         browser.get(path)
         cell = browser.page.one("th", scope="row")
         assert (cell.attributes["class"], cell.attributes["title"]) == ("cut", type_), path
-        assert "0/" in browser.page.one("tbody").text
 
 
 def test_it_goes_on_where_it_ended_whatever_arrives(

@@ -21,7 +21,7 @@ def test_who_stopped_a_job_is_told(world: World, alice: Caller, bob: Caller) -> 
     browser, other = signed_in(world), signed_in(world, email="other@example.com")
     job = started(browser, "slow")
     other.get(job)
-    assert "Stop this job" in other.page.buttons()
+    assert "Stop, keep the rest" in other.page.buttons()
     assert other.page.one("footer", id="stop")
     other.send(f"{job}/cancel")
     for address in (job, f"{job}/progress"):
@@ -52,7 +52,7 @@ def test_a_job_that_is_over_is_not_offered_to_be_stopped(
     assert browser.page.one("footer", id="stop").attributes["hx-swap-oob"] == "delete"
     browser.get(job)
     assert not browser.page.all("footer", id="stop")
-    assert "Stop this job" not in browser.page.buttons()
+    assert "Stop, keep the rest" not in browser.page.buttons()
 
 
 def test_the_last_admin_is_not_offered_to_leave(world: World) -> None:

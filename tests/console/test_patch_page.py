@@ -40,7 +40,7 @@ def test_a_whole_cause_is_amended_after_a_look_at_one(
         if a.attributes["href"].startswith("/quarantine/causes/")
     )
     browser.get(cause)
-    (link,) = [a for a in browser.page.all("a") if a.text == "Amend…"]
+    (link,) = [a for a in browser.page.all("a") if a.text == "Amend all 2…"]
     browser.get(link.attributes["href"])
     assert browser.heading == "Amend 2 events"
     check_made(browser.page)
@@ -80,7 +80,7 @@ def test_those_that_are_ticked_and_what_the_patch_does_not_change_is_passed_over
     ids = poison(alice, bob, "x", "y", "z")
     browser = signed_in(world)
     browser.get("/quarantine/events")
-    assert "Amend…" in browser.page.buttons()
+    assert "Amend ticked…" in browser.page.buttons()
     browser.get(AMEND, query_string={"event": ids[:2]})
     check(browser, patch='{"n": 1}')
     assert browser.page.all("ol", **{"class": "diff"}) == []
@@ -160,7 +160,7 @@ def test_what_would_go_is_counted_without_what_is_left_out(
     assert told["would be amended"] == "2"
     left = "left out: it belongs to an assignment: redrive it or reassign the assignment"
     assert told[left] == "1"
-    assert "alice 2" in browser.page.one("p", **{"class": "split"}).text
+    assert "alice 2" in browser.page.all("p", **{"class": "split"})[0].text
     (go,) = [one for one in browser.page.buttons() if one.startswith("Amend 1")]
     assert go == "Amend 1, then 1Amend 2 events"
     check_made(browser.page)

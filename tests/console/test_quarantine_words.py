@@ -6,7 +6,7 @@ import pytest
 
 from tests.console.browsing import signed_in
 from tests.console.test_quarantine_page import DISCARD, REDRIVE, links
-from tests.http.test_triage import poison
+from tests.http.test_triage import poison, work_off
 from tests.http.world import Caller, World
 
 
@@ -22,7 +22,7 @@ def test_a_dry_run_names_the_cause_and_the_first_as_people_know_them(
         head = browser.page.all("div", **{"class": "head"})[0]
         assert "no field" in head.text
         assert "type note" in head.text
-        assert "failures up to" in head.text
+        assert "what failed up to" in head.text
         cause = browser.page.form(action)["cause"]
         assert cause not in browser.page.text
         if action == REDRIVE:
@@ -37,7 +37,8 @@ def test_of_nothing_there_is_no_form(world: World, action: str) -> None:
     browser = signed_in(world)
     for query, status in ((f"?cause={'0' * 32}", 404), ("?cause=x", 404), ("?all=yes", 200)):
         assert browser.get(f"{action}{query}").status_code == status
-        assert browser.heading == "Nothing of it lies in quarantine"
+        said = "Quarantine is empty" if status == 200 else "Nothing of it lies in quarantine"
+        assert browser.heading == said
         assert browser.page.all("form", action=action) == []
 
 
@@ -59,3 +60,32 @@ def test_lists_cut_an_error_and_have_no_red_buttons(
         if path == "/quarantine/events":
             cells = browser.page.all("td", **{"class": "cut error"})
             assert any(one.attributes["title"].endswith("end") for one in cells)
+
+
+def test_what_a_running_job_will_take_is_said_wherever_more_could_be_done_to_it(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    poison(alice, bob, "E_SCHEMA: no field", "E_SCHEMA: no field", "E_SCHEMA: no field", "else")
+    browser = signed_in(world)
+    browser.get("/quarantine")
+    orders = [links(browser, REDRIVE)[0], f"{DISCARD}?all=yes", "/quarantine/amend?all=yes"]
+    rest = links(browser, DISCARD)[1]
+    cause = links(browser, "/quarantine/causes/")[0]
+    browser.get(orders[0])
+    assert "still to do" not in browser.page.text
+    browser.send(REDRIVE, why="mended", way="slow")
+    job = browser.answer.headers["Location"]
+    work_off(world)
+    for address in (*orders, cause):
+        browser.get(address)
+        note = browser.page.one("div", **{"class": "note amber"})
+        assert "A running redrive of 3 has 2 of these still to do." in note.text
+        assert links(browser, "/quarantine/jobs/") == [job]
+    browser.get(rest)
+    assert browser.page.all("div", **{"class": "note amber"}) == []
+    browser.get("/quarantine")
+    assert "Redrive of 3 events: E_SCHEMA" in browser.page.one("div", id="running").text
+    assert "2 in the redrive started" in browser.page.one("div", id="causes").text
+    assert links(browser, job) == [job, f"{job}#stop", job]
+    browser.get(job)
+    assert "What is left by cause E_SCHEMA no field 2" in browser.page.one("main").text

@@ -35,7 +35,7 @@ def test_an_operator_sees_the_rule_where_the_value_was(
     assert chips == ["/customer/iban", "/lines/*/price", "/lines/*/price"]
     assert '"id": 7' in browser.page.one("pre").raw
     assert "42" not in browser.page.one("pre").raw
-    assert "Raw" not in browser.page.buttons()
+    assert "Download" not in browser.page.buttons()
     form = {"csrf": browser.token()}
     answer = browser.post(f"/events/{event['event_id']}/raw", form)
     assert (answer.status_code, IBAN in answer.text) == (403, False)
@@ -44,7 +44,7 @@ def test_an_operator_sees_the_rule_where_the_value_was(
         signed_in(world, role=Role.TENANT_ADMIN, email="a@example.com"), event["event_id"]
     )
     assert IBAN in admin.page.one("pre").raw
-    assert "Raw" in admin.page.buttons()
+    assert "Download" in admin.page.buttons()
 
 
 def test_neither_an_editor_nor_a_result_shows_it(world: World, alice: Caller, bob: Caller) -> None:

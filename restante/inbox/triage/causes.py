@@ -19,6 +19,7 @@ from restante.identity.administrators import Administrator
 from restante.identity.roles import Right
 from restante.inbox.triage.listing import COUNTED, COUNTED_BY_CAUSE
 from restante.inbox.triage.selection import Filter
+from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.events import agent_inbox, event_content
 from restante.storage.tables.failures import event_failure
 
@@ -39,6 +40,7 @@ class Group:
     first_at: datetime
     last_at: datetime
     sample_id: bytes
+    recipient_id: str
     type: str
     code: str
     message: str
@@ -88,6 +90,7 @@ def list_groups(
             first_at=row.first_at,
             last_at=row.last_at,
             sample_id=sample.event_id,
+            recipient_id=encode_id(Prefix.AGENT, sample.recipient_id),
             type=str(orjson.loads(sample.envelope)["type"]),
             code=sample.code,
             message=sample.message,
@@ -184,6 +187,7 @@ _SAMPLES = (
         event_failure.c.event_id,
         event_failure.c.code,
         event_failure.c.message,
+        event_failure.c.recipient_id,
         event_content.c.envelope,
     )
     .join(agent_inbox, agent_inbox.c.event_id == event_failure.c.event_id)

@@ -1,7 +1,6 @@
 """Triage jobs: what is to be done to many quarantined events, who wants it and why.
 
-A job holds the events it was made for, so that what comes into quarantine later is not its
-business. `carrying_out` does the work, an event a transaction.
+A job is about the failures that lay there when it was made. `carrying_out` does the work.
 """
 
 from __future__ import annotations
@@ -91,10 +90,10 @@ class Order:
 class Job:
     """A job, or with no id what one would do. Counts are of events; instants are UTC.
 
-    `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more). Of a
-    dry run also how many would go of which inbox, the most first, which event would go first, what a
-    patch would make of the first, and how many are `assigned` and so not amended, or of a `removed` agent
-    and so not run. `unpatched`: of `skipped`, those that it did not fit or change.
+    `canary_id`: the event that went first, waited for until `canary_until`; None: not (any more). Of a dry
+    run also how many would go of which inbox, the most first, which would go first, what a patch would make
+    of the first, and how many are `assigned`, so not amended, or of a `removed` agent, so not run.
+    `unpatched`: of `skipped`, those that it did not fit or change.
     """
 
     job_id: bytes | None
@@ -115,6 +114,7 @@ class Job:
     actor_id: str | None = None
     created_at: datetime | None = None
     finished_at: datetime | None = None
+    stagger_ms: int = 0
     canary: bool = False
     canary_id: bytes | None = None
     canary_until: datetime | None = None
