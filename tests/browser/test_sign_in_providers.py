@@ -125,7 +125,8 @@ def test_in_and_out_and_proved_anew(
     at.sign_in(page, "ops")
     page.wait_for_url(f"{served.url}/device")
     page.goto(f"{served.url}/account")
-    expect(page.get_by_role("heading", level=1)).to_have_text("ops@example.com")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your sessions")
+    expect(page.get_by_role("main")).to_contain_text("ops@example.com")
 
     page.goto(f"{served.url}/sign-in/again?next=/account")
     page.get_by_role("button", name="Ask me again").click()

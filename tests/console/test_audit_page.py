@@ -15,9 +15,11 @@ from blueprints.console.audit_export import COLUMNS, cell
 from restante.audit.actions import Action, ActorKind, Outcome
 from restante.audit.chain import record
 from restante.audit.entries import Actor, Entry, Origin
+from restante.identity.called import called
 from restante.identity.roles import Role
 from restante.storage.tables.audit import audit_entry
 from tests.console.browsing import Browser, actions, audited, signed_in
+from tests.http.callbacks import call_out_to, registered
 from tests.http.world import World, verbs
 
 BY = Origin(Actor(ActorKind.OPERATOR, "opr_" + "1" * 32), "192.0.2.7", "req-1")
@@ -230,3 +232,16 @@ def test_the_list_names_whom_an_entry_is_about_and_says_a_name_once(world: World
     browser.get("/audit?action=session.begin")
     cells = [cell.text for cell in browser.page.one("tbody").all("td")]
     assert (cells[1], cells[3]) == ("boss@example.com", "by a sign-in link")
+
+
+def test_a_callback_is_named_by_its_agent_in_its_own_tenant_alone(world: World) -> None:
+    call_out_to(world)
+    agent = world.agent("acme", "planner", verbs("main", "callback"))
+    callback_id = registered(agent, url="https://one.example.com/in")
+    browser = signed_in(world)
+    browser.get("/audit?action=callback.register")
+    cells = [cell.text for cell in browser.page.one("tbody").all("td")]
+    assert cells[2] == "callback of planner"
+    world.tenant("rival", "main")
+    names = world.house.database.run(lambda s: called(s, world.tenants["rival"], [callback_id]))
+    assert names == {}

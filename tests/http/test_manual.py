@@ -11,6 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
+from blueprints.manual.answers import ANSWERS
 from blueprints.manual.shelf import BESIDE, FOLDER, READERS, WITHIN, names
 from config import Settings
 from tests.support.serving import SECRET_KEY
@@ -57,6 +58,10 @@ def seen(client: FlaskClient, path: str) -> Seen:
     return Seen(answer.text)
 
 
+CONSOLE = "/overview"
+"""For who is signed in, at the server's own address: its tests are others."""
+
+
 def pages() -> Iterator[str]:
     yield "/docs"
     yield from (f"/docs/{name}" for name in names())
@@ -85,7 +90,7 @@ def test_pages_load_nothing_from_elsewhere_and_lead_to_what_is_there(client: Fla
             if target in found or not target:
                 if anchor:
                     assert anchor in found[target or path].anchors, (path, link)
-            else:
+            elif target != CONSOLE:
                 assert client.get(target).status_code == 200, (path, link)
 
 
@@ -140,3 +145,7 @@ def test_what_is_asked_for_is_shown_as_text(client: FlaskClient) -> None:
     assert client.get("/docs/search", query_string={"q": "(" * 5000}).status_code == 200
     marked = client.get("/docs/search", query_string={"q": "lease <b"}).text
     assert not re.search(r"<b\b(?!ody|utton)", marked)
+
+
+def test_each_page_of_the_index_says_what_it_answers() -> None:
+    assert set(ANSWERS) == {name for listed in READERS.values() for name in listed}
