@@ -21,7 +21,7 @@ from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
-from restante.inbox.inbox_list import MOST, list_events, read_inbox
+from restante.inbox.inbox_list import LIVE, MOST, list_events, read_inbox
 from restante.inbox.inbox_table import InboxPage, list_inboxes
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS
@@ -108,6 +108,7 @@ def inbox(session: Session, who: SignedIn, agent_id: str) -> Response:
         more_held=more_held is not None,
         cells=[cell for cell in cells if cell.granted][:GRANTS],
         number=len(one.grants),
+        live=LIVE,
     )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from flask import Blueprint, Response, request
 
+from blueprints.console.callbacks import host_of
 from blueprints.console.history import rate, short, shown, within
 from blueprints.console.needs import MOST_NEEDS, needs
 from blueprints.console.pages import see
 from blueprints.console.sessions import with_session
 from blueprints.console.shell import administrator, shell, to_act_on
 from restante.coordination.assignment_list import COUNTED as UNROUTABLE
+from restante.identity.administrators import Administrator
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
 from restante.inbox.attention import INBOXES, Attention, attention
@@ -23,12 +26,15 @@ from restante.inbox.reachability import POLLS
 from restante.inbox.triage.listing import COUNTED
 from restante.sampling.series import RANGES, last_hour, percentile_ms, series
 from restante.storage.transaction import Session
+from restante.webhooks.callbacks import Callback
 from restante.webhooks.reviewing import COUNTED as CALLBACKS
-from restante.webhooks.reviewing import count_callbacks
+from restante.webhooks.reviewing import count_callbacks, list_for_review
 from restante.webhooks.states import Status as CallbackStatus
 
 blueprint = Blueprint("console_overview", __name__)
 USUAL = "24h"
+NAMED = 3
+"""Of the callbacks that wait for approval, the oldest."""
 
 
 @blueprint.get("/overview")
@@ -67,6 +73,8 @@ def overview(session: Session, who: SignedIn) -> Response:
         needs=lines,
         left_out=left_out,
         growing=risen,
+        asking=_asking(session, admin) if numbers["callbacks"] else (),
+        host_of=host_of,
         most_of={"unroutable": UNROUTABLE, "callbacks": CALLBACKS, "filling": FILLING},
         pending=_told(found, Status.PENDING),
         claimed=_told(found, Status.CLAIMED),
@@ -88,6 +96,11 @@ def overview(session: Session, who: SignedIn) -> Response:
         short=short,
         rate=rate,
     )
+
+
+def _asking(session: Session, admin: Administrator) -> Sequence[Callback]:
+    waits = CallbackStatus.PENDING_APPROVAL
+    return list_for_review(session, admin, limit=NAMED, status=waits).callbacks
 
 
 def _told(found: Attention, status: Status) -> str:

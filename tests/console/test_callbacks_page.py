@@ -117,6 +117,9 @@ def test_the_overview_tells_of_those_that_wait_and_of_suspended_ones(hooked: Hoo
 
     suspended = "/callbacks?state=suspended"
     assert told() == {"1 callback waits for approval": "/callbacks?state=pending_approval"}
+    asks = browser.page.one("ol", **{"class": "needs"}).text
+    assert "hooks.example.com for " in asks, "who asks, and for what host"
+    assert "oldest " in asks
     for step, then in (("approve", {}), ("suspend", {"1 callback is suspended": suspended})):
         hooked.page(one)
         hooked.does(one, step)
