@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -174,7 +174,15 @@ def idempotency_key(request: Request) -> str | None:
     key: str | None = request.environ.get("HTTP_IDEMPOTENCY_KEY")
     if key is not None and not _KEY.fullmatch(key):
         raise ValidationFailed.at("Idempotency-Key", "must be 1 to 128 visible ASCII characters")
+    if key is not None and "," in key and _came_twice(request.environ, "idempotency-key"):
+        raise ValidationFailed.at("Idempotency-Key", "is sent twice: send it once")
     return key
+
+
+def _came_twice(environ: Mapping[str, Any], field: str) -> bool:
+    """Whether what WSGI has joined by a comma came in several lines."""
+    lines = getattr(environ.get("gunicorn.socket"), "lines", ())
+    return [name.lower() for name, _ in lines].count(field) > 1
 
 
 def traceparent(request: Request) -> str | None:

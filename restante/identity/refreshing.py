@@ -54,7 +54,7 @@ def refresh(
 
     Whatever is neither the unspent token nor within its grace revokes the family, with an audit
     entry `refresh.reuse`; what else is worth nothing leaves `token.refuse`. Raises InvalidScope (more
-    than the first grant) without spending anything.
+    than the first grant, or nothing but what was withdrawn since) without spending anything.
     """
     connection = session.connection()
     presented_hash = hash_of(presented)
@@ -85,6 +85,10 @@ def refresh(
         return None
     is_active = family.status == "active"
     scopes = _scopes(session, family, asked) if is_active else frozenset()
+    if not scopes and is_active and asked is not None and _scopes(session, family, None):
+        raise InvalidScope(
+            "Nothing that was asked for is granted any more; without a scope the rest is."
+        )
     if not scopes:
         why = "nothing of the login is left" if is_active else "the agent is not active"
         record_refusal(session, target, f"a refresh token: {why}", by=by)

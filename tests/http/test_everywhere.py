@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -176,6 +177,20 @@ def test_one_idempotency_key_makes_one_event(world: World, alice: Caller, bob: C
     # another principal's key of the same name is another key
     mine = alice.post("events", body, headers={"Idempotency-Key": "key-1"})
     assert mine.json["events"][0]["sequence_number"] == 2
+
+
+def test_two_idempotency_keys_are_none(alice: Caller, bob: Caller) -> None:
+    """WSGI joins the lines of a field; our server tells them apart."""
+    body = {"recipients": [alice.id], "project": "main", "payload": {"type": "t"}}
+    for lines, status in (([("Idempotency-Key", "a"), ("idempotency-key", "b")], 422), ([], 201)):
+        answer = bob.post(
+            "events",
+            body,
+            headers={"Idempotency-Key": "a,b"},
+            environ_overrides={"gunicorn.socket": SimpleNamespace(lines=lines)},
+        )
+        assert answer.status_code == status, answer.text
+    assert alice.get("A/inbox/stats").json["head"] == 1
 
 
 def test_a_publications_own_key_names_its_event(world: World, alice: Caller, bob: Caller) -> None:

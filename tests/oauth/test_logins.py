@@ -147,6 +147,8 @@ def test_shrunk_grants_give_what_is_left_and_then_nothing(login: Login) -> None:
     mine = granted_scope.c.principal_id == login.bob.id
     one = granted_scope.delete().where(mine, granted_scope.c.scope == "agent:p1:claim")
     login.run(lambda s: s.connection().execute(one))
+    with pytest.raises(InvalidScope):  # and nothing is spent: the login itself still holds
+        login.refresh(first, "agent:p1:claim")
     left = login.refresh(first)
     assert left
     assert set(map(str, left.scopes)) == {"agent:p1:read"}

@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from restante_agent import (
     NotFound,
     StopReason,
 )
-from tests.sdk.fake_answers import AGENT, SECRET
+from tests.sdk.fake_answers import AGENT, SECRET, Reply, problem
 from tests.sdk.fake_server import FakeServer
 from tests.sdk.running import claims, done, make, running
 
@@ -46,6 +47,26 @@ def test_what_a_killed_forerunner_held_is_given_back_as_a_failed_attempt(
     assert inbox.rows[begun].last_error["outcome"] == "unknown"
     assert inbox.rows[begun].generation == 2
     assert inbox.rows[known].generation == 1
+
+
+def test_a_result_that_was_refused_keeps_nobody_from_starting(
+    server: FakeServer, tmp_path: Path
+) -> None:
+    """Finished, written down and held, with a result that this server does not take."""
+    inbox = server.inbox
+    event_id = inbox.publish()
+
+    def before(method: str, path: str, body: Any) -> Reply | None:
+        return problem(400, "malformed-json") if body and body.get("result") else None
+
+    summary = make(server, lambda _: {"a": "\ud800"}, tmp_path).run(until_empty=True)
+    assert (summary.acked, inbox.rows[event_id].result) == (1, {"a": "\ud800"})
+    inbox.before = before
+    agent = make(server, done, tmp_path)
+    inbox.rows[event_id].status = "claimed"
+    inbox.rows[event_id].deadline = inbox.now() + 60
+    agent.run(until_empty=True)
+    assert (inbox.rows[event_id].status, inbox.rows[event_id].result) == ("completed", None)
 
 
 def test_a_stop_lets_the_handler_finish_and_claims_no_more(

@@ -93,6 +93,26 @@ def test_rung_by_a_publish_and_handed_the_payload_unchanged(server: Server, tmp_
         assert client.receipt(event_id).result == {"fence": 1}
 
 
+def test_a_result_that_is_no_text_is_left_out_and_its_event_is_done(
+    server: Server, tmp_path: Path, listen: Callable[..., Process]
+) -> None:
+    """The half of a pair is JSON, and no server takes it; so is what lies too deep."""
+    account, deep = server.agent(), {"a": [[]]}
+    for _ in range(80):
+        deep = {"a": [deep]}
+    results = [{"a": "\ud800"}, deep, {"a": 1}]
+    ids = [publish(account, {"type": "job", "n": number}) for number in range(len(results))]
+    with account.client() as client:
+        agent = Agent(client, lambda d: results[d.event.payload["n"]], state_dir=tmp_path)
+        assert agent.run(until_empty=True).acked == len(results)
+        receipts = [client.receipt(event_id) for event_id in ids]
+    assert [(one.status, one.result) for one in receipts] == [
+        ("completed", None),
+        ("completed", None),
+        ("completed", {"a": 1}),
+    ]
+
+
 def test_a_killed_listener_and_a_killed_server_lose_nothing(
     server: Server, tmp_path: Path, listen: Callable[..., Process]
 ) -> None:

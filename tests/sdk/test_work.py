@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from restante_agent import (
     Ack,
+    BadRequest,
     Delivery,
     Failure,
     NotFound,
     Overloaded,
+    PayloadTooLarge,
     Problem,
     RateLimited,
     Reject,
@@ -156,6 +158,20 @@ def test_a_server_that_is_away_is_waited_for_while_the_lease_is_ours() -> None:
     assert 30 <= effects[4].seconds <= 37.5
 
 
+@pytest.mark.parametrize(
+    "error",
+    [refusal(BadRequest, 400), refusal(PayloadTooLarge, 413), refusal(ValidationFailed, 422)],
+)
+def test_a_result_that_the_server_refuses_does_not_undo_the_work(error: Exception) -> None:
+    """Else its event would come again until it lies in quarantine, and each time be refused."""
+    end, effects, _ = walk(None, Ack({"n": 1}), [error])
+    assert effects[-2:] == [Settle(Ack({"n": 1})), Settle(Ack())]
+    assert end is End.ACKED
+    end, effects, _ = walk(Finished({"n": 1}), None, [error])
+    assert effects[-2:] == [Settle(Ack({"n": 1})), Settle(Ack())]
+    assert end is End.KNOWN
+
+
 def test_a_release_refused_for_its_wording_still_goes_back() -> None:
     verb = Release(error=Failure("c", "m"))
     end, effects, _ = walk(None, verb, [refusal(ValidationFailed, 422)])
@@ -196,6 +212,9 @@ def test_what_a_handler_puts_into_a_verb_is_made_fit_to_send() -> None:
     assert released.error is not None
     assert (len(released.error.code), released.delay_seconds) == (100, 5)
     assert released.error.message == str(odd)
+    halved = verb_of_error(make(), ValueError("half of \ud83d"))
+    assert halved == Release(error=Failure("ValueError", "half of ?"))
+    assert verb_of_result(make(), Reject("half of \ud83d")) == Reject("half of ?")
 
 
 def test_failures_are_cut_to_what_servers_take() -> None:

@@ -206,5 +206,8 @@ const any = (kinds) => (error) => kinds.some((kind) => error instanceof kind);
 /** What passes by itself: the same call may be made again later. Anything else needs somebody. */
 export const isPassing = any([Unreachable, ServerFailure, RateLimited, UnexpectedAnswer]);
 
+/** Refused for what it says: said again it would be again. */
+export const isRefused = any([BadRequest, ValidationFailed, PayloadTooLarge]);
+
 /** What an operator can give back: a grant, a credential, the agent itself. */
 export const isAccess = any([Unauthenticated, InsufficientScope, OAuthError]);

@@ -133,13 +133,23 @@ export class Inquiry {
       const known = await this.state.find(eventId);
       const message = `consumer ${this.consumer} ended while it held the event`;
       try {
-        if (known !== null) await this.client.ack(eventId, generation, known);
+        if (known !== null) await this.#ack(eventId, generation, known);
         else await this.client.release(eventId, generation, { error: failed("consumer_lost", message, "unknown") });
       } catch (error) {
         if (!(error instanceof errors.StaleClaim || error instanceof errors.NotFound)) throw error;
       }
     }
     this.#leftoversSettled = true;
+  }
+
+  /** The work is done: a result that the server refuses must not keep its event open. */
+  async #ack(eventId, generation, known) {
+    try {
+      await this.client.ack(eventId, generation, known);
+    } catch (error) {
+      if (known.result === null || !errors.isRefused(error)) throw error;
+      await this.client.ack(eventId, generation);
+    }
   }
 
   /** Contract 9: fetch the state once, go on from there, never repeat the old cursor. */

@@ -59,7 +59,7 @@ export function verbOfResult(delivery, result) {
   if (result instanceof Turn) return turnOf(delivery, result);
   if (result instanceof Ack) return new Ack(fitting(result.result));
   if (result instanceof Reject) {
-    return new Reject(String(result.reason ?? "").slice(0, MESSAGE_LIMIT) || "rejected by its handler");
+    return new Reject(wellFormed(result.reason ?? "").slice(0, MESSAGE_LIMIT) || "rejected by its handler");
   }
   if (result instanceof Release) {
     const { delay_seconds, error } = result;
@@ -96,10 +96,20 @@ export function refusedTurn(error) {
 /** A failure within the lengths that every server takes; the end of a message says most. */
 export function failed(code, message, outcome = "failed") {
   return {
-    code: String(code ?? "").slice(0, CODE_LIMIT) || "error",
-    message: String(message ?? "").slice(-MESSAGE_LIMIT),
+    code: wellFormed(code ?? "").slice(0, CODE_LIMIT) || "error",
+    message: wellFormed(message ?? "").slice(-MESSAGE_LIMIT),
     outcome,
   };
+}
+
+/** A text without lone surrogates, which no server takes. */
+const wellFormed = (text) => String(text).replaceAll(/\p{Surrogate}/gu, "\uFFFD");
+
+/** The same end without its words; null: it had none. */
+export function bareOf(verb) {
+  if (verb instanceof Ack && verb.result !== null) return new Ack();
+  const worded = verb instanceof Release && (verb.error !== null || verb.delay_seconds !== null);
+  return worded ? new Release() : null;
 }
 
 /** The turn with one end of the lease, and its memory as writes. */

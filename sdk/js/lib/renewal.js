@@ -51,7 +51,7 @@ export class Renewal {
     try {
       results = await this.client.settle({ renew: lines });
     } catch (error) {
-      if (!(error instanceof errors.ValidationFailed)) return this.#failed(error, `count=${batch.length}`);
+      if (!errors.isRefused(error)) return this.#failed(error, `count=${batch.length}`);
       for (const delivery of batch) await this.#renew(delivery); // one's progress is refused; find out whose
       return;
     }
@@ -74,7 +74,7 @@ export class Renewal {
       this.#renewed(delivery, renewed.sent_at, renewed);
     } catch (error) {
       if (error instanceof errors.StaleClaim || error instanceof errors.NotFound) this.#lost(delivery, error);
-      else if (error instanceof errors.ValidationFailed) delivery.progress = null;
+      else if (errors.isRefused(error)) delivery.progress = null;
       else this.#failed(error, `event_id=${event.event_id}`);
     }
   }

@@ -7,7 +7,7 @@
  */
 import { uniform } from "./clock.js";
 import * as errors from "./errors.js";
-import { Ack, Release, Turn, refusedTurn, verbOfError, verbOfResult, verbOfStop } from "./outcome.js";
+import { Ack, Release, Turn, bareOf, refusedTurn, verbOfError, verbOfResult, verbOfStop } from "./outcome.js";
 import { platform } from "./platform.js";
 
 const PAUSE_CEILING_SECONDS = 5;
@@ -51,11 +51,8 @@ class Settling {
       return await (verb instanceof Turn ? this.#take(verb) : this.#tell(verb));
     } catch (error) {
       if (error instanceof errors.StaleClaim || error instanceof errors.NotFound) return this.#stale();
-      const worded = verb instanceof Release && (verb.error !== null || verb.delay_seconds !== null);
-      if (error instanceof errors.ValidationFailed && worded) {
-        // refused for its wording; without it the event still goes back
-        return this.settle(new Release());
-      }
+      const bare = errors.isRefused(error) ? bareOf(verb) : null;
+      if (bare !== null) return this.settle(bare); // without the words the event is still done, or still goes back
       if (error instanceof errors.RestanteError) return "unsettled";
       throw error;
     }

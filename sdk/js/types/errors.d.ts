@@ -84,5 +84,7 @@ export class OutcomeUnknown extends ServerFailure {}
 
 /** What passes by itself: the same call may be made again later. */
 export function isPassing(error: unknown): boolean;
+/** Refused for what it says: said again it would be again. */
+export function isRefused(error: unknown): boolean;
 /** What an operator can give back: a grant, a credential, the agent itself. */
 export function isAccess(error: unknown): boolean;

@@ -283,5 +283,7 @@ class OutcomeUnknown(ServerFailure):
 
 # What passes by itself: the same call may be made again later. Anything else needs somebody.
 PASSING = (Unreachable, ServerFailure, RateLimited, UnexpectedAnswer)
+# Refused for what it says: said again it would be again.
+REFUSED = (BadRequest, ValidationFailed, PayloadTooLarge)
 # What an operator can give back: a grant, a credential, the agent itself.
 ACCESS = (Unauthenticated, InsufficientScope, OAuthError)

@@ -65,6 +65,21 @@ test("what a handler returns or throws says how the event ends", async () => {
   assert.deepEqual([summary.acked, summary.rejected, summary.failed, summary.released], [5, 1, 3, 1]);
 });
 
+test("a result that the server refuses does not undo the work, now or at the next start", async () => {
+  const there = stage();
+  const eventId = there.inbox.publish();
+  there.inbox.before = ({ path, body }) => (path.endsWith("/ack") && body.result ? problem(400, "malformed-json") : null);
+  const { summary } = await run(there, () => ({ half: "\uD800" }));
+  assert.deepEqual([summary.acked, there.inbox.row(eventId).status], [1, "completed"]);
+  assert.deepEqual(verb(there.inbox, "ack").map(({ result }) => result ?? null), [{ half: "\uD800" }, null]);
+  const thrown = there.inbox.publish();
+  const failing = await run(there, () => {
+    throw new AttemptFailed("odd", "half of \uD83D", { delay_seconds: 1000 });
+  });
+  assert.equal(failing.summary.failed, 1);
+  assert.equal(there.inbox.row(thrown).error.message, "half of \uFFFD");
+});
+
 test("an event that was finished before is acked without work", async () => {
   const there = stage();
   const eventId = there.inbox.publish();

@@ -133,6 +133,7 @@ def verdict(url: str, answers: list[str] | None = None, *, allow: str = "") -> s
         ("https://kubernetes.default/", "private_name"),
         ("https://vault.service.consul/", "private_name"),
         ("https://x.localhost6/", "private_name"),
+        ("https://localhost4.localdomain4/", "private_name"),
         ("https://1.0.0.127.in-addr.arpa/", "private_name"),
         ("https://INBOX.example.org:8443/", "own"),
         ("https://inbox.example.org./", "host"),

@@ -15,8 +15,8 @@ from restante_agent import instants, jsontext
 def json_object(value: str) -> dict[str, Any]:
     """A JSON object: the text itself, ``-`` for stdin, or ``@file``."""
     try:
-        members = jsontext.loads(_text(value))
-    except (OSError, ValueError) as error:
+        members = _json(value)
+    except (OSError, ValueError, RecursionError) as error:
         raise click.BadParameter(f'{error}; give an object like \'{{"type": "note"}}\'') from error
     if not isinstance(members, dict):
         raise click.BadParameter(f"a JSON object is needed, not {type(members).__name__}")
@@ -26,8 +26,8 @@ def json_object(value: str) -> dict[str, Any]:
 def json_value(value: str) -> Any:
     """Any JSON: the text itself, ``-`` for stdin, or ``@file``."""
     try:
-        return jsontext.loads(_text(value))
-    except (OSError, ValueError) as error:
+        return _json(value)
+    except (OSError, ValueError, RecursionError) as error:
         raise click.BadParameter(f"{error}; a text needs its quotes: '\"text\"'") from error
 
 
@@ -37,6 +37,13 @@ def instant(value: str) -> datetime:
         return instants.parse(value)
     except ValueError as error:
         raise click.BadParameter(f"{error}; write 2026-01-31T12:00:00Z") from error
+
+
+def _json(value: str) -> Any:
+    """What can be sent as well: Python reads NaN, which is no JSON."""
+    read = jsontext.loads(_text(value))
+    jsontext.dumps(read)
+    return read
 
 
 def _text(value: str) -> str | bytes:

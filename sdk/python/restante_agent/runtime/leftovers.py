@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
-from restante_agent.errors import NotFound, StaleClaim
+from restante_agent.errors import REFUSED, NotFound, StaleClaim
+from restante_agent.model.event import ClaimedEvent
 from restante_agent.model.inbox import Held
 from restante_agent.model.settle import FailureOutcome
 from restante_agent.runtime.outcome import failed
@@ -27,9 +30,7 @@ def settle_leftovers(core: Core, record: Record, consumer: str) -> Script[None]:
         known = record.find(event.event_id)
         try:
             if known is not None:
-                yield settle_calls.ack(
-                    core, event.event_id, event.claim_generation, result=known.result
-                )
+                yield from _ack(core, event, known.result)
             else:
                 message = f"consumer {consumer} ended while it held the event"
                 yield settle_calls.release(
@@ -41,3 +42,14 @@ def settle_leftovers(core: Core, record: Record, consumer: str) -> Script[None]:
         except (StaleClaim, NotFound):
             continue
         log.info("leftover event_id=%s known=%s", event.event_id, known is not None)
+
+
+def _ack(core: Core, event: ClaimedEvent, result: Mapping[str, Any] | None) -> Script[None]:
+    """The work is done: a result that the server refuses must not keep its event open."""
+    try:
+        yield settle_calls.ack(core, event.event_id, event.claim_generation, result=result)
+    except REFUSED as error:
+        if result is None:
+            raise
+        log.warning("drop-words event_id=%s error=%s", event.event_id, error)
+        yield settle_calls.ack(core, event.event_id, event.claim_generation)

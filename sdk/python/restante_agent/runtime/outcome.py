@@ -51,7 +51,7 @@ def verb_of_result(delivery: Delivery, result: HandlerResult) -> Verb | None:
     if result is None or isinstance(result, Mapping):
         return Ack(_fitting(delivery, result))
     if isinstance(result, Reject):
-        return Reject(str(result.reason)[:MESSAGE_LIMIT] or "rejected by its handler")
+        return Reject(_plain(str(result.reason))[:MESSAGE_LIMIT] or "rejected by its handler")
     if isinstance(result, Release):
         error = result.error
         if error is None:
@@ -122,7 +122,13 @@ def verb_of_stop(delivery: Delivery) -> Verb | None:
 
 def failed(code: str, message: str, outcome: FailureOutcome = FailureOutcome.FAILED) -> Failure:
     """A failure within the lengths that every server takes; the end of a message says most."""
+    code, message = _plain(code), _plain(message)
     return Failure(code[:CODE_LIMIT] or "error", message[-MESSAGE_LIMIT:], outcome)
+
+
+def _plain(text: str) -> str:
+    """Without lone surrogates, which no server takes."""
+    return text.encode(errors="replace").decode()
 
 
 def _fitting(delivery: Delivery, result: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -7,11 +7,11 @@ import math
 
 from restante_agent.errors import (
     ACCESS,
+    REFUSED,
     ApiError,
     NotFound,
     RestanteError,
     StaleClaim,
-    ValidationFailed,
 )
 from restante_agent.model.settle import Renew, Renewed, Settled, Settlement
 from restante_agent.runtime.access import Access
@@ -82,7 +82,7 @@ class Renewal:
                 results: tuple[Settled, ...] = yield settle_calls.settle(
                     self._core, [self._line(d) for d in batch]
                 )
-            except ValidationFailed:  # one's progress is refused; find out whose
+            except REFUSED:  # one's progress is refused; find out whose
                 for delivery in batch:
                     yield from self._renew(delivery)
             except ACCESS as error:
@@ -106,7 +106,7 @@ class Renewal:
             )
         except (StaleClaim, NotFound) as error:
             self._lost(delivery, error)
-        except ValidationFailed as error:
+        except REFUSED as error:
             log.warning("drop-progress event_id=%s error=%s", event.event_id, error)
             delivery.progress = None
         except ACCESS as error:

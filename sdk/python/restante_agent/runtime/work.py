@@ -17,12 +17,12 @@ from typing import Any
 from restante_agent.errors import (
     ACCESS,
     PASSING,
+    REFUSED,
     ApiError,
     IdempotencyInFlight,
     NotFound,
     RestanteError,
     StaleClaim,
-    ValidationFailed,
 )
 from restante_agent.memory_errors import TurnConflict
 from restante_agent.model.memory import MemoryWrite, Turn, Turned
@@ -147,13 +147,15 @@ def _settle(delivery: Delivery, verb: Verb, random: Random) -> Generator[Effect,
     except (StaleClaim, NotFound):
         delivery.stop(StopReason.LEASE_LOST)
         return End.STALE
-    except ValidationFailed:
-        if verb == Release() or not isinstance(verb, Release):
+    except REFUSED as error:
+        bare = Ack() if isinstance(verb, Ack) else Release() if isinstance(verb, Release) else verb
+        if bare == verb:
             return End.UNSETTLED
+        log.warning("drop-words event_id=%s error=%s", delivery.event.event_id, error)
     except RestanteError:
         return End.UNSETTLED
-    # Refused for its wording; without it the event still goes back.
-    return (yield from _settle(delivery, Release(), random))
+    # Refused for its wording; without it the event is still done, or still goes back.
+    return (yield from _settle(delivery, bare, random))
 
 
 def _take(delivery: Delivery, turn: Turn, random: Random) -> Generator[Effect, Any, End | None]:
