@@ -41,11 +41,10 @@ def test_what_waits_for_approval_comes_first_and_is_the_rails_number(hooked: Hoo
     first, second, third = (registered(hooked.agent, url=url, mode="notify") for url in hosts)
     hooked.does(first, "approve")
     hooked.admin.get("/callbacks")
-    tables = hooked.admin.page.all("table")
-    shown = [[row.text for row in table.all("th", scope="row")] for table in tables]
+    shown = [[r.text for r in t.all("th", scope="row")] for t in hooked.admin.page.all("table")]
     assert shown == [["h1.example.com", "h2.example.com"], ["h0.example.com"]]
-    link = hooked.admin.page.one("nav", **{"aria-label": "Console"}).one("a", href="/callbacks")
-    assert link.text == "Callbacks 2 to approve"
+    rail = hooked.admin.page.one("nav", **{"aria-label": "Console"})
+    assert rail.one("a", href="/callbacks").text == "Callbacks 2 to approve"
     hooked.admin.get("/callbacks?state=active")
     assert [row.text for row in hooked.admin.page.all("th", scope="row")] == ["h0.example.com"]
     hooked.admin.get("/callbacks?state=suspended")
@@ -258,8 +257,7 @@ def test_who_has_not_just_proved_who_he_is_is_asked_to_first(hooked: Hooked) -> 
     again = f"/sign-in/again?next=/callbacks/{one}"
     assert hooked.admin.page.one("a", href=again).text == "Sign in again to decide"
     for step in STEPS:
-        form = {"csrf": token, "why": "agreed"}
-        answer = hooked.admin.post(f"/callbacks/{one}/{step}", form)
+        answer = hooked.admin.post(f"/callbacks/{one}/{step}", {"csrf": token, "why": "agreed"})
         assert answer.headers["Location"].startswith("/sign-in/again"), step
     assert hooked.row(one).status == "pending_approval"
 

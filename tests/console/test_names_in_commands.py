@@ -8,7 +8,7 @@ from restante.identity.roles import Role
 from tests.console.browsing import signed_in
 from tests.http.world import World
 
-CRAFTED = "O'Brien'; touch /tmp/x; '"
+CRAFTED = "O'Brien'; touch x; '"
 
 
 def test_a_crafted_name_of_a_tenant_is_one_word_of_what_is_pasted(world: World) -> None:
