@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from blueprints.problems import BodyTooLarge, MalformedJson, UnsupportedMediaType
 from blueprints.raw_json import MOST_PARTS, Crowded, NoObject, read_object
+from blueprints.signatures import lines_of
 from restante.errors import RestanteError, ValidationFailed
 from restante.identity.names import NO_REASON, SAYS_WHY, TIDY, UNTIDY
 from restante.trace_context import read_traceparent
@@ -174,15 +175,11 @@ def idempotency_key(request: Request) -> str | None:
     key: str | None = request.environ.get("HTTP_IDEMPOTENCY_KEY")
     if key is not None and not _KEY.fullmatch(key):
         raise ValidationFailed.at("Idempotency-Key", "must be 1 to 128 visible ASCII characters")
-    if key is not None and "," in key and _came_twice(request.environ, "idempotency-key"):
-        raise ValidationFailed.at("Idempotency-Key", "is sent twice: send it once")
+    if key is not None and "," in key:  # WSGI joins lines by one, and a key may hold one
+        names = [name.lower() for name, _ in lines_of(request.environ) or ()]
+        if names.count("idempotency-key") > 1:
+            raise ValidationFailed.at("Idempotency-Key", "is sent twice: send it once")
     return key
-
-
-def _came_twice(environ: Mapping[str, Any], field: str) -> bool:
-    """Whether what WSGI has joined by a comma came in several lines."""
-    lines = getattr(environ.get("gunicorn.socket"), "lines", ())
-    return [name.lower() for name, _ in lines].count(field) > 1
 
 
 def traceparent(request: Request) -> str | None:

@@ -103,10 +103,15 @@ def _target(environ: Environ) -> str:
     return target
 
 
+def lines_of(environ: Environ) -> Sequence[tuple[str, str]] | None:
+    """(name, value) of each line of the request's head as it came; None: another server than ours."""
+    return getattr(environ.get("gunicorn.socket"), "lines", None)
+
+
 def _fields(environ: Environ) -> dict[str, Sequence[str]]:
     """The lines of each field. A server of ours tells them apart; WSGI joins them by a bare comma."""
     fields: defaultdict[str, list[str]] = defaultdict(list)
-    lines = getattr(environ.get("gunicorn.socket"), "lines", None)
+    lines = lines_of(environ)
     if lines is None:
         for name, value in environ.items():
             if name.startswith("HTTP_"):
