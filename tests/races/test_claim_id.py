@@ -34,10 +34,13 @@ def test_the_first_rolled_back(mail: Mailbox, limit: int) -> None:
     second = Player(mail.database, claiming(mail, claim_id=NAME, limit=limit))
     second.wait_until_blocked()
     first.roll_back()
-    assert ids(second.answer())
-    assert {mail.row(e).claim_generation for e in published} <= {0, 1}
-    rest = mail.take(claim_id=NAME)
-    assert 0 < len(rest) <= limit
+    # InnoDB undoes the record of the claim before it lets go of the events: who waited for the one
+    # may find the others still locked, and is told what is left to claim
+    answer = second.answer()
+    assert ids(answer) or answer.claimable == len(published)
+    rest = ids(mail.claim(claim_id=NAME, limit=limit))
+    assert rest == (ids(answer) or published[:limit])
+    assert [mail.row(e).claim_generation for e in rest] == [1] * len(rest)
 
 
 @both

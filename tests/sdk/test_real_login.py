@@ -129,7 +129,7 @@ def test_an_approved_login_serves_every_command_until_it_is_given_back(
     assert f"Logged in as {agent} for agent:{PROJECT}:claim" in told
     path = next((machine.folder / "state").glob("*/login.json"))
     assert f"Kept in {path}, sealed by a key in {path.with_name('login.key')} (" in told
-    assert "rst" not in path.read_text().replace("restante", "")
+    assert not re.search(r"rst[a-z]?_", path.read_text())  # what is sealed has no "_" by chance
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
     known = machine.json("whoami")
