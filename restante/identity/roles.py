@@ -101,7 +101,7 @@ RULES: Mapping[Right, Rule] = {
     ),
     Right.DEVICES_APPROVE: Rule("approve or refuse the login of an agent's device", _ALL_OF_TENANT),
     Right.CALLBACKS_READ: Rule(
-        "see webhooks and their deliveries", _ALL_OF_TENANT, scope=TenantScope.CALLBACKS_READ
+        "see callbacks and their deliveries", _ALL_OF_TENANT, scope=TenantScope.CALLBACKS_READ
     ),
     Right.AUDIT_READ: Rule("read the tenant's audit", _ALL_OF_TENANT, scope=TenantScope.AUDIT_READ),
     Right.GRANTS_READ: Rule(
@@ -119,7 +119,7 @@ RULES: Mapping[Right, Rule] = {
         "make and revoke credentials", _ADMIN, anew=True, scope=TenantScope.AGENTS_WRITE
     ),
     Right.CALLBACKS_WRITE: Rule(
-        "approve, reject, suspend, resume and challenge webhooks, and change their secrets",
+        "approve, reject, suspend, resume and challenge callbacks, and change their secrets",
         _ADMIN,
         anew=True,
         scope=TenantScope.CALLBACKS_WRITE,
