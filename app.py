@@ -23,6 +23,7 @@ from blueprints import (
     problems,
     request_lines,
     tracing,
+    unread,
 )
 from blueprints.access import public, states
 from blueprints.admin import admin
@@ -68,6 +69,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     house = extensions.install(app, settings)
     problems.install(app)
+    unread.install(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     oauth.install(app)

@@ -22,6 +22,26 @@ TEXTS: dict[str, Text] = {
         "deeper than 64 levels.",
         "Send a JSON object; where there is nothing to say, send {}. `detail` names the place.",
     ),
+    "bad-request": Text(
+        "The request is not HTTP as RFC 9112 has it: its first line, a field, the length of its body or a "
+        "chunk. Or it names no host, or says its length twice. The server hung up and did nothing.",
+        "Send it with an HTTP library instead of by hand. Where one did send it, a proxy in between may have "
+        "altered it: the server's log has the reason.",
+    ),
+    "uri-too-long": Text(
+        "The first line of the request, which has its method and address, is longer than 4,094 bytes. "
+        "Nothing was done.",
+        "Put what is long into the body, or ask in several requests.",
+    ),
+    "header-fields-too-large": Text(
+        "The head of the request has more fields, or longer ones, than the server reads. Nothing was done.",
+        "Leave out what the server has no use for; cookies of other sites at the same host are the usual "
+        "reason.",
+    ),
+    "transfer-coding-unknown": Text(
+        "The body was to come in a transfer coding that the server does not know. Nothing was done.",
+        "Send it with Content-Length, or with `Transfer-Encoding: chunked` and no other coding.",
+    ),
     "ambiguous-credentials": Text(
         "The request proves who sends it in more than one way, so it is not clear who that is.",
         "Send one Authorization field with one bearer token, and no token in query or form. A stream is "

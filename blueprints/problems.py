@@ -33,6 +33,22 @@ class MalformedJson(errors.RestanteError):
     """The body is no JSON object."""
 
 
+class UnreadableRequest(errors.RestanteError):
+    """The request is not HTTP as RFC 9112 has it; nothing of it was looked at."""
+
+
+class AddressTooLong(UnreadableRequest):
+    """The first line of the request is longer than this server reads."""
+
+
+class FieldsTooLarge(UnreadableRequest):
+    """The fields of the request's head are too many or too long for this server to read."""
+
+
+class UnknownCoding(UnreadableRequest):
+    """The body comes in a transfer coding that this server does not know; it knows chunked."""
+
+
 class UnsupportedMediaType(errors.RestanteError):
     """The body must be sent as application/json, in UTF-8."""
 
@@ -65,6 +81,10 @@ class Kind:
 
 KINDS: dict[type[errors.RestanteError], Kind] = {
     MalformedJson: Kind("malformed-json", 400, "The body is no JSON object"),
+    UnreadableRequest: Kind("bad-request", 400, "The request could not be read"),
+    AddressTooLong: Kind("uri-too-long", 414, "The address is too long"),
+    FieldsTooLarge: Kind("header-fields-too-large", 431, "The request's head is too large"),
+    UnknownCoding: Kind("transfer-coding-unknown", 501, "The transfer coding is not known"),
     errors.AmbiguousCredentials: Kind(
         "ambiguous-credentials", 400, "Credentials in more than one way"
     ),

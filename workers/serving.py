@@ -69,6 +69,11 @@ class Program(BaseApplication):
         self._flask = app.create_app(settings)
         return self._flask
 
+    def unread(self, status: int) -> bytes:
+        """The answer to a request that never comes to the application."""
+        answer: bytes = self._flask.extensions["restante.unread"](status)
+        return answer
+
     def make_runtime(self) -> Runtime:
         """What runs beside the requests of this worker."""
         streams = self._flask.extensions["restante"].streams

@@ -17,6 +17,7 @@ from restante.signals.streams import End
 from workers.bodies import Dated
 from workers.joined import Joined
 from workers.outlet import releasing
+from workers.refusals import Refusal
 from workers.runtime import Runtime
 
 COLLECT_AFTER = 20_000
@@ -88,6 +89,9 @@ class Worker(GeventWorker):
         finally:
             joined.flush()
         self._idle.add(sock)
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        super().handle_error(req, Refusal(client, self.app.unread), addr, exc)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         # as gunicorn does for SIGQUIT: what waits must not run inside a signal handler

@@ -6,9 +6,11 @@ import http.client
 import json
 import os
 import signal
+import socket
 from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,6 +68,43 @@ def served(
     agent = command.create_agent(tenant, "alice", grants=("agent:main:read", "agent:main:claim"))
     one = serve(url)
     return one, Client(one.url, agent)
+
+
+UNREADABLE = [
+    (b"GET /api/v1/me\r\n\r\n", 400, "bad-request"),
+    (b"GET /api/v1/me HTTP/1.1\r\n\r\n", 400, "bad-request"),
+    (b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization secret: x\r\n\r\n", 400, "bad-request"),
+    (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "uri-too-long"),
+    (
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: 1\r\n" * 200 + b"\r\n",
+        431,
+        "header-fields-too-large",
+    ),
+    (
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: zip\r\n\r\n",
+        501,
+        "transfer-coding-unknown",
+    ),
+]
+
+
+def test_what_is_no_request_is_a_problem_as_well(served: tuple[Served, Client]) -> None:
+    for sent, status, slug in UNREADABLE:
+        with socket.create_connection(("127.0.0.1", served[0].port), timeout=30) as wire:
+            wire.sendall(sent)
+            answer = http.client.HTTPResponse(wire)
+            answer.begin()
+            told = json.loads(answer.read())
+            assert (answer.status, answer.headers.get_content_type()) == (
+                status,
+                "application/problem+json",
+            )
+            assert (told["type"], told["status"]) == (f"/problems/{slug}", status)
+            assert told["request_id"] == answer.headers["X-Request-Id"]
+            assert told["instance"].startswith("urn:uuid:")
+            assert "secret" not in json.dumps(told)
+            with suppress(ConnectionResetError):  # where some of it was not read
+                assert wire.recv(1) == b""  # it has hung up
 
 
 def test_chunks_limits_and_the_end_of_held_calls(served: tuple[Served, Client]) -> None:
