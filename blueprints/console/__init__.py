@@ -49,6 +49,7 @@ from blueprints.console.command_lines import for_shell
 from blueprints.console.foreign_text import foreign, foreign_block, visible
 from blueprints.console.lengths import instant, length, milliseconds
 from blueprints.console.user_agents import browser
+from restante.inbox.failures import alike
 
 __all__ = ["install"]
 
@@ -99,6 +100,7 @@ for _blueprint in BLUEPRINTS:
 def install(app: Flask) -> None:
     """Give the application its console."""
     app.jinja_env.filters.update(
+        alike=alike,
         browser=browser,
         for_shell=for_shell,
         in_words=in_words,

@@ -143,4 +143,4 @@ def enable(session: Session, who: SignedIn, agent_id: str) -> Response:
 
 
 def _to(public_id: str) -> Response:
-    return see(f"/inboxes/{public_id}")
+    return see(f"/inboxes/{public_id}#acts")

@@ -22,7 +22,7 @@ from restante.storage.ids import Prefix, decode_id, encode_id
 from restante.storage.transaction import Session
 
 blueprint = Blueprint("console_search", __name__)
-THREAD = 50
+THREAD = 200
 MOST = 200
 
 

@@ -122,10 +122,12 @@ def to_act_on(session: Session, who: SignedIn, most: int) -> dict[str, Any]:
     # what one cause has too many of, all have
     whole = burning is None or burning.count <= most
     held = count_quarantined(session, admin, most=most) if whole else most + 1
+    decides = may(who.operator.role, Right.CALLBACKS_WRITE)
+    to_approve = count_callbacks(session, admin) if decides else 0
     return {
         "numbers": {
             "quarantine": Number(held, most, "events"),
-            "callbacks": Number(count_callbacks(session, admin), TO_APPROVE, "to approve"),
+            "callbacks": Number(to_approve, TO_APPROVE, "to approve"),
             "assignments": Number(count_unroutable(session, admin), UNROUTABLE, "that nobody has"),
         },
         "waiting": min(held, most),

@@ -42,14 +42,18 @@ class Failure:
 
 LEASE_OVER = Failure("lease_expired", "The lease ended before the event was settled.")
 
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"")  # an apostrophe begins no quotation
 _VARIABLE = re.compile(r"\b(?:0x)?[0-9a-fA-F]{8,}\b|\b[0-9a-fA-F-]{32,}\b|\d+(?:\.\d+)*")
 
 
+def alike(message: str) -> str:
+    """A message as all of its kind have it: `#` for numbers and ids, `'…'` for quoted values."""
+    return _VARIABLE.sub("#", _QUOTED.sub("'…'", message))
+
+
 def normalised(message: str) -> str:
-    """A message without what differs from one event to the next: numbers, ids, quoted values."""
-    plain = _VARIABLE.sub("#", _QUOTED.sub("'…'", message))
-    return " ".join(plain.split())[:300].lower()
+    """What failures of one kind have in common."""
+    return " ".join(alike(message).split())[:300].lower()
 
 
 def signature(event_type: str, failure: Failure) -> str:

@@ -7,6 +7,7 @@ from sqlalchemy import update
 
 from restante.storage.ids import Prefix, decode_id
 from restante.storage.tables.callbacks import callback
+from tests.console.browsing import signed_in
 from tests.console.hooked import Hooked, hooked_in
 from tests.http.callbacks import registered
 from tests.http.world import World
@@ -40,3 +41,14 @@ def test_rejecting_is_two_steps_and_says_what_it_ends(hooked: Hooked) -> None:
     assert "no operator can undo that" in more.text
     assert more.buttons() == ["Reject this callback"]
     assert "Reject" not in hooked.admin.page.buttons()
+
+
+def test_who_may_not_approve_is_not_told_to(hooked: Hooked, world: World) -> None:
+    registered(hooked.agent)
+    for browser, told in ((hooked.admin, True), (signed_in(world, email="other@example.com"), False)):
+        browser.get("/overview")
+        rail = browser.page.one("nav", **{"aria-label": "Console"})
+        assert ("to approve" in rail.text) is told
+        assert ("waits for approval" in browser.page.text) is told
+        browser.get("/callbacks")
+        assert "Waits for approval" in browser.page.text

@@ -228,3 +228,14 @@ def test_search_leads_to_what_is_named_exactly(world: World, alice: Caller, bob:
     assert f"/events/{event['event_id']}" in [a.attributes["href"] for a in browser.page.all("a")]
     assert browser.get("/search", query_string={"q": "order"}).status_code == 404
     assert browser.get("/search").status_code == 200
+
+
+def test_a_long_thread_goes_on_elsewhere(world: World, alice: Caller, bob: Caller) -> None:
+    for _ in range(21):
+        (event,) = bob.publish(alice, correlation_id="order 7")
+    browser = signed_in(world)
+    browser.get(f"/events/{event['event_id']}")
+    assert "Thread 20+ events" in browser.page.text
+    (more,) = [one for one in browser.page.all("a") if one.text == "more of the thread"]
+    browser.get(more.attributes["href"])
+    assert "21 events, in the order of their making" in browser.page.text

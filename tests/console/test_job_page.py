@@ -36,6 +36,20 @@ def test_who_stopped_a_job_is_told(world: World, alice: Caller, bob: Caller) -> 
     assert "Stopped by ci" in browser.page.text
 
 
+def test_all_that_moves_is_in_the_part_that_is_asked_for_anew(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    poison(alice, bob, "answered 503", "answered 502", "answered 503")
+    browser = signed_in(world)
+    job = started(browser, "slow")
+    browser.get(f"{job}/progress")
+    said = browser.page.text
+    assert "What is left by cause" in said
+    assert "answered # 3" in said  # a cause is named by what all of it have
+    assert "Running, about 3 s left" in said
+    assert "What is left" not in browser.get(job).text.split('id="progress"')[0]
+
+
 def test_a_job_that_is_over_is_not_offered_to_be_stopped(
     world: World, alice: Caller, bob: Caller
 ) -> None:

@@ -72,6 +72,7 @@ def test_failures_of_one_kind_have_one_signature(mail: Mailbox) -> None:
     first = signature("row 17 of 'a' is gone")
     assert signature("row 99 of 'b' is gone") == first
     assert signature("row 17 of 'a' is here") != first
+    assert signature("can't open 'a'") == signature("can't open 'b'")
     assert signature("row 17 of 'a' is gone", type="u") != first
 
 
