@@ -73,7 +73,7 @@
     button.type = "button";
     button.className = "newer";
     const what = part.dataset.rows || "rows";
-    button.textContent = news ? `${news} newer ${what} arrived while you were reading` : "This list has changed since";
+    button.textContent = news === 1 ? "Something newer arrived while you were reading" : news ? `${news} newer ${what} arrived while you were reading` : "This list has changed since";
     button.addEventListener("click", () => { take(part, fresh); });
     (part.querySelector("div.panel") ?? part).prepend(button);
   };
@@ -144,7 +144,7 @@
       const back = streams === false;
       streams = data.streams;
       show();
-      if (streams && back) everything();
+      if (back || !streams) everything(); // what it missed, or why the stream is gone
     } else if (data.beat) { lastAt = Date.now(); show(); }
     if (data.asks && leads) channel.postMessage({ streams: open });
   };

@@ -14,8 +14,8 @@ from blueprints.console import cookies
 from blueprints.console.again import to_proof
 from blueprints.console.faults import Unclear
 from blueprints.console.pages import as_it_is, away_from_here, page, see
-from blueprints.console.return_path import page_of
-from blueprints.console.sessions import ForeignForm, WrongHost, asks_by_itself
+from blueprints.console.return_path import page_of, to_sign_in
+from blueprints.console.sessions import ForeignForm, SignedOut, WrongHost, asks_by_itself
 from blueprints.console.shell import PLACES
 from blueprints.request_ids import request_id
 from extensions import house
@@ -39,6 +39,9 @@ _NOWHERE = _Words(
     404, "There is nothing here", "The address leads nowhere, or to what is not yours to see."
 )
 _WORDS: dict[type[Exception], _Words] = {
+    SignedOut: _Words(
+        403, "You are signed out", "Nothing was changed. Sign in, then do it once more."
+    ),
     ForeignForm: _Words(
         403,
         "Not done",
@@ -107,6 +110,7 @@ def _page_of(error: Exception) -> Response:
     text = f"{error} {words.text}" if isinstance(error, RightMissing) else words.text
     home = house().settings.public_url if isinstance(error, WrongHost) else None
     back = error.there if isinstance(error, Unclear) else None
+    again = to_sign_in(request) if isinstance(error, SignedOut) else None
     known = words is _NOWHERE and cookies.read(request, cookies.SESSION) is not None
     near = [one for one in PLACES if known and request.path.startswith(f"{one.path}/")]
     answer = page(
@@ -116,6 +120,7 @@ def _page_of(error: Exception) -> Response:
         text=text,
         home=home,
         back=back,
+        again=again,
         near=near[0] if near else None,
         belongs_to=page_of(request) if words is _METHOD else None,
     )

@@ -49,6 +49,10 @@ class ForeignForm(RestanteError):
     """The form does not come from a page that this browser was shown: nothing was changed."""
 
 
+class SignedOut(ForeignForm):
+    """The form was on a page of ours, and nobody is signed in here any more: nothing was changed."""
+
+
 def with_session(
     right: Right | None = None,
     *,
@@ -74,7 +78,7 @@ def with_session(
             token = cookies.read(request, cookies.SESSION)
             refused = None if _is_our_form(request, token, most_bytes) else ForeignForm()
             if token is None:
-                return _nobody(refused)
+                return _nobody(SignedOut() if refused and _is_same_site(request) else refused)
 
             def work(session: Session) -> Response | SignedIn | RestanteError:
                 found = resume_session(session, token, used=not (polled or asks_by_itself()))

@@ -169,7 +169,7 @@ def test_pages_keep_up_to_date_and_say_when_they_cannot(house: Furnished, page: 
     send(house.boss, publications(agent, "research", "late", 7))
     expect(row.locator("td").nth(1)).to_contain_text(str(before + 7))
     another = house.world.agent(TENANT, "another-one", ["agent:research:read"])
-    newer = page.get_by_role("button", name="1 newer inboxes arrived while you were reading")
+    newer = page.get_by_role("button", name="Something newer arrived while you were reading")
     send(house.boss, publications(agent, "research", "late", 1))
     expect(newer).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="another-one")).to_have_count(0)

@@ -7,7 +7,7 @@ import pytest
 from restante.identity.roles import Role
 from restante.identity.sessions import list_sessions
 from tests.console.browsing import SESSION, Browser, actions, audited, operator_of, signed_in
-from tests.http.world import World
+from tests.http.world import Caller, World
 
 
 def is_in(browser: Browser, cookie: str) -> bool:
@@ -191,3 +191,21 @@ def test_a_cookie_that_is_none_of_ours_is_nobodys(world: World, value: str) -> N
     browser = Browser(world)
     answer = browser.get("/account", headers={"Cookie": f"{SESSION}={value}"})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in?next=/account")
+
+
+def test_a_form_of_another_tab_says_that_one_has_signed_out(world: World, alice: Caller) -> None:
+    browser = signed_in(world, role=Role.TENANT_ADMIN)
+    browser.get(f"/inboxes/{alice.id}")
+    form = {"csrf": browser.token()}
+    browser.post("/sign-out", form)
+    answer = browser.post(f"/inboxes/{alice.id}/pause", form)
+    assert answer.status_code == 403
+    assert "You are signed out" in browser.page.text
+    (again,) = [one for one in browser.page.all("a") if one.text == "Sign in"]
+    assert again.attributes["href"].startswith("/sign-in")
+    assert alice.get("A/inbox/stats").status_code == 200
+    foreign = browser.post(
+        f"/inboxes/{alice.id}/pause", form, headers={"Origin": "https://evil.example"}
+    )
+    assert foreign.status_code == 403
+    assert "You are signed out" not in browser.page.text
