@@ -4,6 +4,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
+# else every worker and every command of a test compiles all that it imports, each time anew
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
