@@ -19,6 +19,8 @@ from tests.architecture.sources import ROOT
 from tests.architecture.test_packaging import RUNTIME, pins
 
 SEMANTIC = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
+INSTALL = ("install", "--quiet", "--no-compile")
+"""What is run once is compiled as it is imported."""
 LOOKS = """
 import sys
 from pathlib import Path
@@ -60,7 +62,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, wheels: list[str]) -> Pa
     folder = tmp_path_factory.mktemp("wheels")
     venv.create(folder / "env", with_pip=False)
     python = folder / "env" / "bin" / "python"
-    install = [*pip_of(python), "install", "--quiet", "--no-deps", "--no-index", *wheels]
+    install = [*pip_of(python), *INSTALL, "--no-deps", "--no-index", *wheels]
     subprocess.run(install, check=True, timeout=120)
     own = sysconfig.get_path("purelib", vars={"base": str(folder / "env")})
     (Path(own) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -114,7 +116,7 @@ def test_what_they_declare_is_all_they_need(wheels: list[str], tmp_path: Path) -
         pytest.skip("left out: no package index answers, so nothing can be installed from it")
     locked = tmp_path / "constraints.txt"
     locked.write_text("".join(f"{name}=={at}\n" for name, at in pins(RUNTIME).items()))
-    install = [*pip, "install", "--quiet", "-c", str(locked), *wheels]
+    install = [*pip, *INSTALL, "-c", str(locked), *wheels]
     done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stderr
     checked = subprocess.run([*pip, "check"], capture_output=True, text=True, check=False)
