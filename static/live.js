@@ -41,8 +41,9 @@
       (!selected.isCollapsed && part.contains(selected.anchorNode))
     );
   };
-  const rows = (part) => [...part.querySelectorAll("tbody tr, li[data-row]")].map(
-    (row) => row.dataset.row || (row.querySelector("a[href]") || row).getAttribute("href"));
+  const lines = (part) => [...part.querySelectorAll("tbody tr, li[data-row]")];
+  const named = (row) => row.dataset.row || (row.querySelector("a[href]") || row).getAttribute("href");
+  const rows = (part) => lines(part).map(named);
 
   /* asking */
   const ask = () => {
@@ -84,6 +85,15 @@
     htmx.process(next);
     settle(next);
   };
+  /* rows that are shown still say what is so now; none of them moves */
+  const renew = (part, fresh) => {
+    const next = new Map(lines(fresh).map((row) => [named(row), row]));
+    for (const row of lines(part)) {
+      const now = next.get(named(row));
+      if (now && !row.contains(document.activeElement)) row.replaceWith(document.importNode(now, true));
+    }
+    settle(part);
+  };
   const settle = (part) => {
     for (const figure of part.querySelectorAll("[data-figure]")) {
       const before = figures.get(figure.dataset.figure);
@@ -107,6 +117,7 @@
       const had = rows(part);
       const has = rows(fresh);
       if (had.length && had.join("\n") !== has.join("\n")) { // nothing moves where nothing was
+        if (!busy(part)) renew(part, fresh);
         hint(part, fresh.cloneNode(true), has.filter((row) => !had.includes(row)).length);
         event.detail.shouldSwap = false;
         return;

@@ -45,7 +45,10 @@ def test_rejecting_is_two_steps_and_says_what_it_ends(hooked: Hooked) -> None:
 
 def test_who_may_not_approve_is_not_told_to(hooked: Hooked, world: World) -> None:
     registered(hooked.agent)
-    for browser, told in ((hooked.admin, True), (signed_in(world, email="other@example.com"), False)):
+    for browser, told in (
+        (hooked.admin, True),
+        (signed_in(world, email="other@example.com"), False),
+    ):
         browser.get("/overview")
         rail = browser.page.one("nav", **{"aria-label": "Console"})
         assert ("to approve" in rail.text) is told
