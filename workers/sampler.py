@@ -12,6 +12,7 @@ from restante.inbox.timers import oldest_due
 from restante.sampling.depths import INBOXES, Depth, depths
 from restante.sampling.history import Standing, write_standings
 from restante.sampling.inbox_history import write_depths
+from restante.sampling.inbox_standing import write_inboxes
 from restante.sampling.samples import ALL, SLOT_SECONDS, Figures, Measure, take_slot, write_samples
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
@@ -47,7 +48,7 @@ class Sampler(Service):
         self._database.run(lambda session: write_samples(session, slot, figures))
         for start in range(0, len(inboxes), INBOXES):
             some = inboxes[start : start + INBOXES]
-            self._database.run(lambda session: write_depths(session, slot, some))  # noqa: B023 - runs now
+            self._database.run(lambda session: _write(session, slot, some))  # noqa: B023 - runs now
         # last: that tenants stand in a slot says that what lies in their inboxes is written
         self._database.run(lambda session: write_standings(session, standings, slot))
         return {"samples": len(figures), "tenants": len(standings)}
@@ -60,6 +61,11 @@ class Sampler(Service):
             some, after = self._database.run(lambda session: depths(session, last))  # noqa: B023 - runs now
             found += some
         return found
+
+
+def _write(session: Session, slot: datetime, some: list[Depth]) -> None:
+    write_depths(session, slot, some)
+    write_inboxes(session, some)
 
 
 def _figures(inboxes: Iterable[Depth], now: datetime, oldest_timer: datetime | None) -> Figures:

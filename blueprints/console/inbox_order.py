@@ -11,7 +11,8 @@ from werkzeug.datastructures import MultiDict
 
 from blueprints.console.charts import spark
 from blueprints.console.narrowing import NONE_LIKE_THAT
-from restante.inbox.inbox_table import FULL, By, Which
+from restante.inbox.inbox_narrowing import FULL, Which
+from restante.inbox.inbox_table import By
 from restante.sampling.inbox_history import SLOTS
 
 WORDS = {

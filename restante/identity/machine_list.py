@@ -24,6 +24,11 @@ from restante.storage.tables.inboxes import presence
 PREFIXES = {PrincipalKind.AGENT: Prefix.AGENT, PrincipalKind.SERVICE: Prefix.SERVICE}
 
 
+BY_NAME = "FORCE INDEX (uq_principal_tenant_id_kind_name)"
+BY_STATUS = "FORCE INDEX (ix_principal_tenant_id_kind_status_paused)"
+"""For those that are few: else a server puts all of a tenant in order for a page."""
+
+
 class MachineStatus(StrEnum):
     """`removed` is final; the row stays, since events name it."""
 
@@ -92,6 +97,8 @@ def list_machines(
         query = query.where(principal.c.name == name)
     if begins:
         query = query.where(principal.c.name.startswith(begins, autoescape=True))
+    seldom = status not in (None, MachineStatus.ACTIVE) and name is None
+    query = query.with_hint(principal, BY_STATUS if seldom else BY_NAME, "mysql")
     if after is not None:
         query = query.where(principal.c.name > after)
     rows = session.connection().execute(query.order_by(principal.c.name).limit(limit + 1)).all()

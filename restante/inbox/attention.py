@@ -1,7 +1,7 @@
 """What a tenant's operators should look at first: causes of quarantine, and inboxes that wait for somebody.
 
-The inboxes looked at are those that hold the most by the last sample, then those that may by the bound
-that publishing keeps: events are not counted to find them.
+The inboxes looked at are those that hold the most by the last sample and, where it knows of few, those
+that may by the bound that publishing keeps: events are not counted to find them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
@@ -25,11 +25,11 @@ from restante.inbox.reachability import POLLS
 from restante.inbox.triage.causes import Group, list_groups
 from restante.inbox.triage.selection import Filter
 from restante.inbox.untaken import Untaken, list_untaken
-from restante.sampling.inbox_history import fresh_depths, latest_slot
+from restante.sampling.inbox_history import fresh_depths
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.inboxes import inbox
-from restante.storage.tables.operation import inbox_history
+from restante.storage.tables.operation import inbox_standing
 
 INBOXES = 20
 CAUSES = 3
@@ -73,18 +73,7 @@ def attention(session: Session, administrator: Administrator) -> Attention:
     administrator.require(Right.EVENTS_READ)
     groups = list_groups(session, administrator, Filter())
     now = database_now(session)
-    slot_at = latest_slot(session, administrator.tenant_id)
-    lay = (inbox_history.c.recipient_id == inbox.c.recipient_id) & (
-        inbox_history.c.slot_at == slot_at
-    )
-    asked = (
-        select(inbox.c.recipient_id)
-        .outerjoin(inbox_history, lay)
-        .where(inbox.c.tenant_id == administrator.tenant_id, inbox.c.unsettled_bound > 0)
-        .order_by(func.coalesce(inbox_history.c.pending, 0).desc(), inbox.c.unsettled_bound.desc())
-        .limit(INBOXES + 1)
-    )
-    ids = list(session.connection().execute(asked).scalars())
+    ids = _deepest(session, administrator.tenant_id, INBOXES + 1)
     sampled = fresh_depths(session, administrator.tenant_id, ids[:INBOXES], now)
     lines = []
     for recipient_id in ids[:INBOXES]:
@@ -110,6 +99,27 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         unread=[one for one in told if one.status is Status.PENDING],
         disabled=[one for one in waiting if one.agent.status is not MachineStatus.ACTIVE],
     )
+
+
+def _deepest(session: Session, tenant_id: bytes, limit: int) -> list[bytes]:
+    """By the last sample, then those in which something may lie: came since, or was never sampled."""
+    asked = (
+        select(inbox_standing.c.recipient_id)
+        .where(inbox_standing.c.tenant_id == tenant_id)
+        .order_by(inbox_standing.c.pending.desc(), inbox_standing.c.recipient_id.desc())
+        .limit(limit)
+    )
+    ids = list(session.connection().execute(asked).scalars())
+    if len(ids) < limit:
+        bound = inbox.c.unsettled_bound
+        others = (
+            select(inbox.c.recipient_id)
+            .where(inbox.c.tenant_id == tenant_id, bound > 0, inbox.c.recipient_id.not_in(ids))
+            .order_by(bound.desc())
+            .limit(limit - len(ids))
+        )
+        ids += session.connection().execute(others).scalars()
+    return ids
 
 
 def _is_away(line: InboxLine, now: datetime) -> bool:

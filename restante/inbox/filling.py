@@ -9,9 +9,8 @@ from sqlalchemy.orm import Session
 from restante.identity.administrators import Administrator
 from restante.identity.machine_list import Machine, machine_of
 from restante.identity.roles import Right
-from restante.inbox.inbox_table import UNSETTLED, Which, narrowed, room_of, sampled_agents
+from restante.inbox.inbox_narrowing import FULL, LAY, Narrowing
 from restante.inbox.rules import rules
-from restante.sampling.inbox_history import latest_slot
 from restante.storage.clock import database_now
 from restante.storage.tables.identity import principal
 
@@ -28,15 +27,20 @@ class Filling:
 
 
 def list_filling(session: Session, administrator: Administrator) -> list[Filling]:
-    """The tenant's, the fullest first; at most COUNTED."""
+    """The tenant's, the fullest first; at most COUNTED.
+
+    Read are the deepest of those with the usual limit, and all that have another.
+    """
     administrator.require(Right.EVENTS_READ)
-    most, tenant_id = rules(session).max_pending, administrator.tenant_id
-    query = (
-        sampled_agents(tenant_id, latest_slot(session, tenant_id))
-        .add_columns(UNSETTLED.label("unsettled"), room_of(most).label("room"))
-        .where(narrowed(Which.FULL, database_now(session), most))
-        .order_by((UNSETTLED / room_of(most)).desc(), principal.c.name)
-        .limit(COUNTED)
-    )
-    rows = session.connection().execute(query)
-    return [Filling(machine_of(row), row.unsettled, row.room) for row in rows]
+    most, own = rules(session).max_pending, principal.c.max_pending
+    of = Narrowing(tenant_id=administrator.tenant_id, now=database_now(session), most=most)
+    usual = of.along(LAY.unsettled).where(own.is_(None), LAY.unsettled >= FULL * most)
+    limited = of.limited().where(LAY.unsettled >= FULL * own)
+    found = []
+    for query, share in ((usual, LAY.unsettled), (limited, LAY.unsettled / own)):
+        rows = session.connection().execute(
+            query.add_columns(LAY.unsettled).order_by(share.desc()).limit(COUNTED)
+        )
+        found += [Filling(machine_of(row), row.unsettled, row.max_pending or most) for row in rows]
+    found.sort(key=lambda one: (-one.unsettled / one.most, one.agent.name))
+    return found[:COUNTED]

@@ -1,50 +1,32 @@
 """The inboxes of a tenant as a table: narrowed, in the order of a column, paged by the last row's place.
 
-What lies in an inbox is ordered by the last sample, since no page counts events to find its rows. Read
-are the tenant's agents, each once, and no event but those counted in the rows of the page.
+What lies in an inbox is ordered by the last sample, since no page counts events to find its rows: first
+those that have something to be ordered by, along an index of the sample, then the others by name. Read
+are those shown and those that a filter passes over; where they go by when they were seen, each agent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, exists, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, and_, null, or_
 from sqlalchemy.orm import Session
 
 from restante.identity.administrators import Administrator
-from restante.identity.machine_list import MachineStatus, machine_of, machines
-from restante.identity.principal import PrincipalKind
+from restante.identity.machine_list import machine_of
 from restante.identity.roles import Right
 from restante.inbox.inbox_list import InboxLine, line_of
-from restante.inbox.polling import STREAM_ALIVE
-from restante.inbox.reachability import POLLS
+from restante.inbox.inbox_narrowing import LAY, Narrowing, Which
 from restante.inbox.rules import rules
 from restante.sampling.inbox_history import fresh_depths, latest_slot
 from restante.storage import page_token
 from restante.storage.clock import database_now
 from restante.storage.tables.identity import principal
 from restante.storage.tables.inboxes import presence
-from restante.storage.tables.operation import inbox_history
-from restante.storage.tables.signals import node, open_stream
-
-FULL = 0.8
-"""From this share of its `max_pending` on an inbox is about to be full."""
-
-
-class Which(StrEnum):
-    """Which of those that are not removed; or the removed ones."""
-
-    ACTIVE = "active"
-    AWAY = "away"
-    AWAY_WITH_MAIL = "away_with_mail"
-    PAUSED = "paused"
-    FULL = "full"
-    DISABLED = "disabled"
-    REMOVED = "removed"
 
 
 class By(StrEnum):
@@ -87,121 +69,97 @@ def list_inboxes(
     tenant_id, now = administrator.tenant_id, database_now(session)
     of = ("inboxes", tenant_id.hex(), which or "", begins, by, str(backwards))
     place = page_token.take(session, of, token)
-    slot_at = latest_slot(session, tenant_id)
-    order = _ORDERS[by]
-    if backwards:
-        order = replace(order, falls=not order.falls)
-    query = (
-        sampled_agents(tenant_id, slot_at)
-        .add_columns(order.column.label("place"))
-        .where(narrowed(which, now, rules(session).max_pending))
-        .order_by(*order.clauses())
-        .limit(limit + 1)
+    narrowing = Narrowing(
+        tenant_id=tenant_id, now=now, most=rules(session).max_pending, which=which, begins=begins
     )
-    if begins:
-        query = query.where(principal.c.name.startswith(begins, autoescape=True))
-    if place is not None:
-        query = query.where(order.beyond(*place))
-    rows = session.connection().execute(query).all()
-    shown, more = page_token.cut(session, of, rows, limit, lambda row: [_said(row.place), row.name])
+    rows: list[Any] = []
+    column = _COLUMNS.get(by)
+    if column is not None and (place is None or place[0] is not None):
+        falls = (by is not By.OLDEST) is not backwards
+        rows += _first(session, narrowing, column, place, limit + 1, falls=falls)
+        place = None
+    if len(rows) <= limit and not _all_have(which, by):
+        falls = by is By.NAME and backwards
+        rows += _others(session, narrowing, column, place, limit + 1 - len(rows), falls=falls)
+    shown, more = page_token.cut(session, of, rows, limit, _place)
     sampled = fresh_depths(session, tenant_id, [row.principal_id for row in shown], now)
     lines = [line_of(session, machine_of(row), now, sampled) for row in shown]
-    return InboxPage(lines, more, slot_at)
+    return InboxPage(lines, more, latest_slot(session, tenant_id))
 
 
-def sampled_agents(tenant_id: bytes, slot_at: datetime | None) -> Select[Any]:
-    """The tenant's agents, each with what the sample says of its inbox; null: it was empty."""
-    return (
-        machines()
-        .outerjoin(
-            inbox_history,
-            and_(
-                inbox_history.c.recipient_id == principal.c.principal_id,
-                inbox_history.c.slot_at == slot_at,
-            ),
+def _first(
+    session: Session,
+    narrowing: Narrowing,
+    column: ColumnElement[Any],
+    place: Any,
+    limit: int,
+    *,
+    falls: bool,
+) -> Sequence[Any]:
+    """Those that have something to be ordered by, after that place; what is alike goes by id."""
+    if column is _COLUMNS[By.SEEN]:
+        query, id_ = narrowing.agents(), principal.c.principal_id
+    else:
+        query, id_ = narrowing.along(column), LAY.recipient_id
+    query = query.add_columns(column.label("place")).where(_something(column))
+    if place is not None:
+        said, last = place[0], bytes.fromhex(place[1])
+        value = datetime.fromisoformat(said) if isinstance(said, str) else said
+        further = column < value if falls else column > value
+        query = query.where(
+            or_(further, and_(column == value, id_ < last if falls else id_ > last))
         )
-        .where(principal.c.tenant_id == tenant_id, principal.c.kind == PrincipalKind.AGENT.value)
-    )
+    order = [column.desc(), id_.desc()] if falls else [column.asc(), id_.asc()]
+    return session.connection().execute(query.order_by(*order).limit(limit)).all()
 
 
-def narrowed(which: Which | None, now: datetime, most: int) -> ColumnElement[bool]:
-    """Of `sampled_agents` those; `most`: the limit of an inbox that has none of its own."""
-    status = principal.c.status
-    active = status == MachineStatus.ACTIVE.value
-    there = status != MachineStatus.REMOVED.value
-    match which:
-        case None:
-            return there
-        case Which.ACTIVE | Which.DISABLED | Which.REMOVED:
-            return status == which.value
-        case Which.PAUSED:
-            return and_(active, principal.c.paused)
-        case Which.FULL:
-            return and_(there, FULL * room_of(most) <= UNSETTLED)
-        case Which.AWAY:
-            unseen = or_(presence.c.last_seen_at.is_(None), presence.c.last_seen_at <= now - POLLS)
-            return and_(active, not_(principal.c.paused), unseen, not_(_streams(now)))
-        case Which.AWAY_WITH_MAIL:
-            return and_(narrowed(Which.AWAY, now, most), _LIES.pending > 0)
-
-
-def _streams(now: datetime) -> ColumnElement[bool]:
-    return exists(
-        select(literal(1))
-        .select_from(open_stream.join(node, node.c.node_id == open_stream.c.node_id))
-        .where(
-            open_stream.c.recipient_id == principal.c.principal_id,
-            node.c.seen_at > now - STREAM_ALIVE,
+def _others(
+    session: Session,
+    narrowing: Narrowing,
+    column: ColumnElement[Any] | None,
+    place: Any,
+    limit: int,
+    *,
+    falls: bool,
+) -> Sequence[Any]:
+    """Those that have nothing to be ordered by, by name after that place."""
+    name = principal.c.name
+    query = narrowing.agents().add_columns(null().label("place"))
+    if column is not None:
+        query = query.where(
+            or_(column.is_(None), column == 0) if _counts(column) else column.is_(None)
         )
-    )
+    if place is not None:
+        query = query.where(name < place[1] if falls else name > place[1])
+    query = query.order_by(name.desc() if falls else name.asc()).limit(limit)
+    return session.connection().execute(query).all()
 
 
-def room_of(most: int) -> ColumnElement[int]:
-    """How much may lie in an inbox: its own limit, or `most`."""
-    return func.coalesce(principal.c.max_pending, most)
+def _something(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    return column > 0 if _counts(column) else column.is_not(None)
 
 
-def _said(value: Any) -> Any:
-    """As a token has it: an instant is a list of one text."""
-    return [value.isoformat()] if isinstance(value, datetime) else value
+def _counts(column: ColumnElement[Any]) -> bool:
+    return column.type.python_type is int
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """By a column that may be null or not, then by name."""
-
-    column: ColumnElement[Any]
-    falls: bool = False
-    may_lack: bool = False
-
-    def clauses(self) -> list[ColumnElement[Any]]:
-        """What has nothing comes last."""
-        lacking = [case((self.column.is_(None), 1), else_=0)] if self.may_lack else []
-        return [*lacking, self.column.desc() if self.falls else self.column.asc(), principal.c.name]
-
-    def beyond(self, value: Any, name: str) -> ColumnElement[bool]:
-        """What comes after that place."""
-        if value is None:
-            return and_(self.column.is_(None), principal.c.name > name)
-        if isinstance(value, list):
-            value = datetime.fromisoformat(value[0])
-        further: ColumnElement[bool] = self.column < value if self.falls else self.column > value
-        if self.column is principal.c.name:  # no two have one
-            return further
-        of_same = and_(self.column == value, principal.c.name > name)
-        return (
-            or_(further, of_same, self.column.is_(None)) if self.may_lack else or_(further, of_same)
-        )
+def _all_have(which: Which | None, by: By) -> bool:
+    """Whether nobody is among them without something to be ordered by."""
+    return which is Which.AWAY_WITH_MAIL and by in (By.PENDING, By.OLDEST)
 
 
-_LIES = inbox_history.c
-UNSETTLED = _LIES.pending + _LIES.scheduled
-_ORDERS = {
-    By.NAME: _Order(principal.c.name),
-    By.PENDING: _Order(func.coalesce(_LIES.pending, 0), falls=True),
-    By.OLDEST: _Order(_LIES.oldest_at, may_lack=True),
-    By.CLAIMED: _Order(func.coalesce(_LIES.claimed, 0), falls=True),
-    By.QUARANTINED: _Order(func.coalesce(_LIES.quarantined, 0), falls=True),
-    By.SEEN: _Order(presence.c.last_seen_at, falls=True, may_lack=True),
+def _place(row: Any) -> list[Any]:
+    """As a token has it: the figure and the id, or nothing and the name."""
+    if row.place is None:
+        return [None, row.name]
+    said = row.place.isoformat() if isinstance(row.place, datetime) else row.place
+    return [said, row.principal_id.hex()]
+
+
+_COLUMNS: dict[By, ColumnElement[Any]] = {
+    By.PENDING: LAY.pending,
+    By.OLDEST: LAY.oldest_at,
+    By.CLAIMED: LAY.claimed,
+    By.QUARANTINED: LAY.quarantined,
+    By.SEEN: presence.c.last_seen_at,
 }
-"""As they go where nobody turned them round."""

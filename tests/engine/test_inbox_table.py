@@ -11,7 +11,8 @@ from restante.errors import PageTokenInvalid
 from restante.identity.administrators import Administrator
 from restante.inbox.attention import INBOXES, attention
 from restante.inbox.filling import list_filling
-from restante.inbox.inbox_table import By, InboxPage, Which, list_inboxes
+from restante.inbox.inbox_narrowing import Which
+from restante.inbox.inbox_table import By, InboxPage, list_inboxes
 from restante.inbox.untaken import SINCE
 from restante.sampling.inbox_history import KEPT, SLOT, SLOTS, trails, write_depths
 from restante.storage.clock import database_now
@@ -63,10 +64,10 @@ def five(mail: Mailbox) -> list[Mailbox]:
     ("by", "forwards", "backwards"),
     [
         (By.NAME, "01234", "43210"),
-        (By.PENDING, "03214", "14203"),
+        (By.PENDING, "30214", "20314"),
         (By.OLDEST, "32014", "02314"),
-        (By.CLAIMED, "10234", "02341"),
-        (By.QUARANTINED, "10234", "02341"),
+        (By.CLAIMED, "10234", "10234"),
+        (By.QUARANTINED, "10234", "10234"),
         (By.SEEN, "20134", "02134"),
     ],
 )

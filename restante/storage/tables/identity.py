@@ -50,6 +50,9 @@ principal = Table(
     Column("max_in_flight", Integer, nullable=True),
     Column("max_pending", Integer, nullable=True),
     UniqueConstraint("tenant_id", "kind", "name"),
+    # the few that operators ask for: those with a limit of their own, those that do not work
+    Index(None, "tenant_id", "max_pending"),
+    Index(None, "tenant_id", "kind", "status", "paused"),
     **TABLE_OPTIONS,
 )
 

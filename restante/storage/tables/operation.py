@@ -59,6 +59,25 @@ inbox_history = Table(
     **TABLE_OPTIONS,
 )
 
+# An inbox as the last sample found it; none: nothing lay in it. Each index is an order of a page.
+inbox_standing = Table(
+    "inbox_standing",
+    metadata,
+    Column("recipient_id", Id, primary_key=True),
+    Column("tenant_id", Id, nullable=False),
+    Column("pending", Number, nullable=False),
+    Column("scheduled", Number, nullable=False),
+    Column("claimed", Number, nullable=False),
+    Column("quarantined", Number, nullable=False),
+    Column("unsettled", Number, nullable=False),  # pending and scheduled: what its limit is for
+    Column("oldest_at", Instant, nullable=True),  # when its first pending event became available
+    *(
+        Index(None, "tenant_id", name, "recipient_id")
+        for name in ("pending", "claimed", "quarantined", "unsettled", "oldest_at")
+    ),
+    **TABLE_OPTIONS,
+)
+
 # One row: which history this database is (`restante db restored` begins a new one), and how far it
 # has come: a mark that only grows, so that a restored backup can be told from what it was made of.
 incarnation = Table(
