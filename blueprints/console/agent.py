@@ -17,7 +17,7 @@ from restante.identity.machine_list import Machine
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right, may
 from restante.identity.sessions import SignedIn
-from restante.inbox.inbox_list import list_events
+from restante.inbox.inbox_events import list_events
 from restante.inbox.lifecycle import Status
 from restante.signals.stream_list import list_streams
 from restante.signals.streams import MOST_OF_AN_AGENT

@@ -21,7 +21,8 @@ from restante.identity.principal import PrincipalKind
 from restante.identity.projects import projects_of
 from restante.identity.roles import Right
 from restante.identity.sessions import SignedIn
-from restante.inbox.inbox_list import LIVE, MOST, list_events, read_inbox
+from restante.inbox.inbox_events import list_events
+from restante.inbox.inbox_list import LIVE, MOST, read_inbox
 from restante.inbox.inbox_table import InboxPage, list_inboxes
 from restante.inbox.lifecycle import Status
 from restante.inbox.reachability import POLLS

@@ -25,7 +25,8 @@ from restante.inbox.reachability import POLLS
 from restante.inbox.triage.causes import Group, list_groups
 from restante.inbox.triage.selection import Filter
 from restante.inbox.untaken import Untaken, list_untaken
-from restante.sampling.inbox_history import fresh_depths
+from restante.sampling.history import Standing
+from restante.sampling.inbox_history import fresh_depths, fresh_standing
 from restante.storage.clock import database_now
 from restante.storage.ids import Prefix, encode_id
 from restante.storage.tables.inboxes import inbox
@@ -43,7 +44,7 @@ class Attention:
     `away`: those of them with pending mail whose agent has not been there lately; `paused`, `disabled`:
     with mail. `filling`: of all inboxes. `untaken`: leases that ended, of those looked at. Of agents that are
     removed nobody has anything to do. `unread`: of the newest events that the operators were told of, those
-    that still wait.
+    that still wait. `sampled`: all inboxes by the last sample, None where nobody samples.
     """
 
     causes: Sequence[Group]
@@ -56,16 +57,29 @@ class Attention:
     filling: Sequence[Filling]
     untaken: Sequence[Untaken]
     unread: Sequence[Escalation]
+    sampled: Standing | None
+    oldest_sampled_at: datetime | None
 
     def total(self, status: Status) -> tuple[int, bool]:
-        """Events of that state in the inboxes looked at, and whether one has more than is counted."""
+        """Events of that state in all inboxes, and whether there may be more.
+
+        Where not all were looked at, as many as the last sample says, if it says anything of that state.
+        """
         counts = [line.counts[status] for line in self.inboxes]
-        return sum(min(count, MOST) for count in counts), any(count > MOST for count in counts)
+        least, capped = sum(min(count, MOST) for count in counts), max(counts, default=0) > MOST
+        if self.all_seen:
+            return least, capped
+        told = {Status.PENDING: "pending", Status.CLAIMED: "claimed"}.get(status)
+        if self.sampled is None or told is None:
+            return least, True
+        return max(least, getattr(self.sampled, told)), False
 
     @property
     def oldest_pending_at(self) -> datetime | None:
-        """The first instant at which one of these became available."""
-        return min((o for line in self.inboxes if (o := line.oldest_pending_at)), default=None)
+        """The first instant at which one that waits became available."""
+        known = [line.oldest_pending_at for line in self.inboxes]
+        known += [] if self.all_seen else [self.oldest_sampled_at]
+        return min((one for one in known if one is not None), default=None)
 
 
 def attention(session: Session, administrator: Administrator) -> Attention:
@@ -83,6 +97,7 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         if any(line.counts.values()):
             lines.append(line)
     lines.sort(key=lambda line: -line.counts[Status.PENDING])
+    standing = fresh_standing(session, administrator.tenant_id, now)
     told, _ = list_unread(session, administrator, limit=UNREAD)
     there = [one for one in lines if one.agent.status is not MachineStatus.REMOVED]
     waiting = [line for line in there if line.counts[Status.PENDING]]
@@ -98,6 +113,10 @@ def attention(session: Session, administrator: Administrator) -> Attention:
         paused=[one for one in active if one.agent.paused],
         unread=[one for one in told if one.status is Status.PENDING],
         disabled=[one for one in waiting if one.agent.status is not MachineStatus.ACTIVE],
+        sampled=standing,
+        oldest_sampled_at=now - standing.waits
+        if standing is not None and standing.pending
+        else None,
     )
 
 
@@ -124,4 +143,4 @@ def _deepest(session: Session, tenant_id: bytes, limit: int) -> list[bytes]:
 
 def _is_away(line: InboxLine, now: datetime) -> bool:
     seen = line.agent.last_seen_at
-    return not line.streams and (seen is None or now - seen >= POLLS)
+    return not (line.streams or line.called) and (seen is None or now - seen >= POLLS)

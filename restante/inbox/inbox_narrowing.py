@@ -25,7 +25,7 @@ from sqlalchemy import (
 from restante.identity.machine_list import BY_NAME, BY_STATUS, MachineStatus, machines
 from restante.identity.principal import PrincipalKind
 from restante.inbox.polling import STREAM_ALIVE
-from restante.inbox.reachability import POLLS
+from restante.inbox.reachability import POLLS, is_called
 from restante.storage.tables.identity import principal
 from restante.storage.tables.inboxes import presence
 from restante.storage.tables.operation import inbox_standing
@@ -126,7 +126,8 @@ class Narrowing:
             case Which.AWAY:
                 since = presence.c.last_seen_at
                 unseen = or_(since.is_(None), since <= self.now - POLLS)
-                return and_(active, not_(principal.c.paused), unseen, not_(_streams(self.now)))
+                heard = or_(_streams(self.now), is_called(principal.c.principal_id))
+                return and_(active, not_(principal.c.paused), unseen, not_(heard))
             case Which.AWAY_WITH_MAIL:
                 return and_(self._let_through(Which.AWAY), LAY.pending > 0)
 

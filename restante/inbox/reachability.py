@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, exists, func, literal, select
+from sqlalchemy import ColumnElement, bindparam, exists, func, literal, select
 from sqlalchemy.orm import Session
 
 from restante.inbox.envelope import instant
@@ -105,6 +105,15 @@ def _mode(
     return "poll" if last_seen_at is not None and now - last_seen_at < POLLS else "away"
 
 
+def is_called(agent_id: Any) -> ColumnElement[bool]:
+    """Whether a callback of the agent is active, and its receiver was not found dead."""
+    return exists().where(
+        callback.c.agent_id == agent_id,
+        callback.c.status == "active",
+        callback.c.circuit != "open",
+    )
+
+
 _PENDING = (
     select(literal(1).label("one"))
     # without the hint it is looked for through all that the inbox has ever had
@@ -134,13 +143,7 @@ _LOOK = Statement(
         .where(open_stream.c.recipient_id == bindparam("recipient"))
         .scalar_subquery()
         .label("stream_seen_at"),
-        exists()
-        .where(
-            callback.c.agent_id == bindparam("recipient"),
-            callback.c.status == "active",
-            callback.c.circuit != "open",
-        )
-        .label("called"),
+        is_called(bindparam("recipient")).label("called"),
         select(func.count()).select_from(_PENDING).scalar_subquery().label("pending"),
     )
 )

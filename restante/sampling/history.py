@@ -37,6 +37,11 @@ class Standing:
     quarantined: int
     arrived: int
 
+    @property
+    def waits(self) -> timedelta:
+        """How long its first pending event has waited."""
+        return timedelta(seconds=self.oldest_pending_seconds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from restante.sampling.depths import Depth
-from restante.sampling.history import HALF_HOUR, MINUTE, read_history, slot_of, upsert
+from restante.sampling.history import HALF_HOUR, MINUTE, Standing, read_history, slot_of, upsert
 from restante.storage.clock import database_now
 from restante.storage.tables.operation import inbox_history, tenant_history
 
@@ -68,6 +68,12 @@ def fresh_depths(
     slot = slot_of(minute, HALF_HOUR)
     rows = session.connection().execute(_IN_SLOT, {"slot": slot, "recipients": list(recipient_ids)})
     return {row.recipient_id: row for row in rows}
+
+
+def fresh_standing(session: Session, tenant_id: bytes, now: datetime) -> Standing | None:
+    """How the tenant's inboxes stand together, by a sample that is no older than FRESH."""
+    slots = read_history(session, tenant_id, span_seconds=MINUTE, since=now - FRESH)
+    return next((slot.standing for slot in reversed(slots) if slot.standing is not None), None)
 
 
 def trails(

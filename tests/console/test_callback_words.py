@@ -10,7 +10,7 @@ from restante.storage.tables.callbacks import callback
 from tests.console.browsing import signed_in
 from tests.console.hooked import Hooked, hooked_in
 from tests.http.callbacks import registered
-from tests.http.world import World
+from tests.http.world import World, verbs
 
 
 @pytest.fixture
@@ -55,3 +55,15 @@ def test_who_may_not_approve_is_not_told_to(hooked: Hooked, world: World) -> Non
         assert ("waits for approval" in browser.page.text) is told
         browser.get("/callbacks")
         assert "Waits for approval" in browser.page.text
+
+
+def test_who_is_called_is_not_away(hooked: Hooked, world: World) -> None:
+    one = registered(hooked.agent)
+    hooked.does(one, "approve")
+    world.agent("acme", "bob", verbs("main", "publish")).publish(hooked.agent)
+    hooked.admin.get(f"/inboxes/{hooked.agent.id}")
+    assert hooked.admin.page.one("h1").text.split() == ["classifier", "callback"]
+    hooked.admin.get("/inboxes?state=away")
+    assert "classifier" not in hooked.admin.page.one("main").text
+    hooked.admin.get("/overview")
+    assert "is away with mail waiting" not in hooked.admin.page.text

@@ -243,7 +243,7 @@ def test_the_overview_counts_nothing_twice(
     browser = signed_in(world, role=Role.TENANT_ADMIN)
     with counted() as statements:
         browser.get("/overview")
-    counts = [one for one in statements if "count(" in one]
+    counts = [one for one in statements if "count(" in one and "read_cursor" not in one]
     told = {
         table: sum(f"FROM {table} " in one for one in counts)
         for table in ("assignment", "callback")

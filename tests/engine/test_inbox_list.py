@@ -12,7 +12,8 @@ from restante.identity.principal import PrincipalKind
 from restante.identity.roles import Role
 from restante.inbox import inbox_list
 from restante.inbox.attention import attention
-from restante.inbox.inbox_list import InboxRow, list_events, read_inbox
+from restante.inbox.inbox_events import InboxRow, list_events
+from restante.inbox.inbox_list import read_inbox
 from restante.inbox.inbox_table import list_inboxes
 from restante.inbox.inspection import inspect, read_payload, thread
 from restante.inbox.lifecycle import Status

@@ -12,6 +12,7 @@ from restante.inbox.attention import INBOXES, attention
 from restante.inbox.filling import COUNTED, list_filling
 from restante.inbox.inbox_narrowing import Which
 from restante.inbox.inbox_table import By, list_inboxes
+from restante.inbox.lifecycle import Status
 from restante.sampling.depths import depths
 from restante.sampling.inbox_standing import write_inboxes
 from restante.storage.tables.operation import inbox_standing
@@ -177,3 +178,15 @@ def test_what_came_since_the_sample_is_looked_at_where_few_were_found(mail: Mail
     assert len(found.inboxes) == INBOXES
     assert mail.id in [line.agent.id for line in found.inboxes]
     assert not found.all_seen
+
+
+def test_totals_are_of_all_inboxes_though_few_are_looked_at(mail: Mailbox) -> None:
+    for other in [mail, *(mail.tenant.agent() for _ in range(INBOXES + 1))]:
+        other.publish()
+    who = operator(mail.tenant.id)
+    assert mail.run(lambda s: attention(s, who)).total(Status.PENDING) == (INBOXES, True)
+    sample(mail)
+    found = mail.run(lambda s: attention(s, who))
+    assert (found.total(Status.PENDING), found.all_seen) == ((INBOXES + 2, False), False)
+    assert found.total(Status.SCHEDULED) == (0, True)
+    assert found.oldest_pending_at is not None
