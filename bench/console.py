@@ -161,6 +161,8 @@ def addresses(house: House) -> dict[str, str]:
         for path in pages_of(app, role, house.ids)
         if path.startswith(PLATFORM) is (role is Role.PLATFORM_ADMIN)
     }
+    for rule in ONCE:
+        pages.pop(rule.replace("<", "{").replace(">", "}"))
     found: dict[str, str] = {}
     for named, path in pages.items():
         browser = house.browser(path)
