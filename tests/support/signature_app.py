@@ -20,6 +20,7 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from blueprints.problems import kind_of
 from blueprints.signatures import message_of
+from blueprints.unread import answer
 from restante.errors import RestanteError
 from restante.identity.signatures.verification import Spending, verify
 from tests.vectors import rfc9421 as vectors
@@ -78,6 +79,9 @@ class Program(BaseApplication):
 
     def load(self) -> Checks:
         return Checks()
+
+    def unread(self, status: int) -> bytes:
+        return answer(status)
 
 
 if __name__ == "__main__":
