@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from restante.errors import RateLimited
-from restante.storage.clock import database_now
+from restante.storage.clock import database_now, offset, utc_now
 from restante.storage.tables.identity import failed_attempt
 from restante.storage.transaction import Repeat
 
@@ -41,19 +41,19 @@ def refuse_guessers(
     session: Session, subjects: Iterable[str], *, most: int = MOST_FAILURES
 ) -> None:
     """Raise RateLimited where one of the subjects (`client:…`, `address:…`) has failed too often."""
-    now = database_now(session)
-    began_at = session.connection().execute(
-        select(failed_attempt.c.window_began_at)
+    often = session.connection().execute(
+        select(failed_attempt.c.window_began_at, utc_now().label("now"))
         .where(
             failed_attempt.c.subject_hash.in_([_hashed(subject) for subject in subjects]),
             failed_attempt.c.failures >= most,
-            failed_attempt.c.window_began_at > now - WINDOW,
         )
         .order_by(failed_attempt.c.window_began_at.desc())
     )
-    newest = began_at.scalars().first()
-    if newest is not None:
-        left = newest + WINDOW - now
+    newest = often.first()
+    if newest is None:
+        return
+    left = newest.window_began_at + WINDOW - (newest.now + offset(session))
+    if left > timedelta():
         raise RateLimited(
             "Too many failed attempts.",
             retry_after_seconds=max(1, round(left.total_seconds())),
