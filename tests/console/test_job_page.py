@@ -45,7 +45,7 @@ def test_all_that_moves_is_in_the_part_that_is_asked_for_anew(
     browser.get(f"{job}/progress")
     said = browser.page.text
     assert "What is left by cause" in said
-    assert "answered # 3" in said  # a cause is named by what all of it have
+    assert "answered 503 and alike 3" in said
     assert "Running, about 3 s left" in said
     assert "What is left" not in browser.get(job).text.split('id="progress"')[0]
 
