@@ -14,6 +14,7 @@ from restante.inbox.filling import list_filling
 from restante.inbox.inbox_narrowing import Which
 from restante.inbox.inbox_table import By, InboxPage, list_inboxes
 from restante.inbox.untaken import SINCE
+from restante.sampling.history import HALF_HOUR, slot_of
 from restante.sampling.inbox_history import KEPT, SLOT, SLOTS, trails, write_depths
 from restante.storage.clock import database_now
 from restante.storage.tables.inboxes import presence
@@ -187,6 +188,10 @@ def test_a_day_of_an_inbox_is_kept_by_half_hours(mail: Mailbox, database: TestDa
     def trail(agent: Mailbox) -> list[int | None]:
         return list(mail.run(lambda s: trails(s, mail.tenant.id, both))[agent.id])
 
+    now = mail.run(database_now)
+    pass_time(
+        database, (slot_of(now, HALF_HOUR) + SLOT - now).total_seconds()
+    )  # to a slot's beginning
     mail.publish()
     sampler.run_once()
     assert (trail(mail)[-2:], trail(quiet)[-2:]) == ([None, 1], [None, 0])
